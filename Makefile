@@ -4,12 +4,17 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour build install install-words install-task install-color test rounds lint unit smoke test-explorer \
+.PHONY: tour tour-long build install install-words install-task install-color test rounds lint unit smoke test-explorer \
 	explorer-libraries exact bench live soak many faults sanitize clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
 	$(WARMSET) tour
+
+## The same, and what scheduling costs here, and 20 task sets run for real: five minutes, as root.
+## Called again, it goes on where it was.
+tour-long: build
+	$(WARMSET) tour --long
 
 build:
 	$(CARGO) build --release --locked -p warmset

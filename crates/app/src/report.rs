@@ -128,6 +128,7 @@ fn material(options: &Options) -> Result<Material> {
             Choice::Value(_) => None,
         };
         material.samples.clear();
+        material.validated = None;
     }
     if material.profile.is_none() && material.platform.is_none() {
         let error = match &options.dir {

@@ -1,8 +1,11 @@
 //! Looks at this machine, measures it, judges two examples and a study with what it found, and
-//! writes the report.
+//! writes the report. A long tour also measures what scheduling costs, and runs sets for real
+//! ([`long`]).
 //!
 //! Every stage leaves its files in the directory; the page is made from them at the end, whatever
 //! there is by then. [`crate::report`] makes it again.
+
+mod long;
 
 use crate::pages::judged::{self, Tasks};
 use crate::pages::{self, studies};
@@ -14,6 +17,7 @@ use model::{
 };
 use report::findings;
 use serde::Serialize;
+use std::cell::Cell;
 use std::path::PathBuf;
 use study::{Study, presets};
 
@@ -26,6 +30,8 @@ pub struct Options {
     pub profile: Option<Choice<Profile>>,
     /// The platform. Another one than this machine needs a profile.
     pub on: On,
+    /// Also measure what scheduling costs here, and hold verdicts against real runs. Default: no.
+    pub long: bool,
     /// Task sets for each utilization cap of a study. Default: 200.
     pub sets: u32,
     /// Seed of all random choices. Default: 1.
@@ -38,6 +44,7 @@ impl Default for Options {
             output: PathBuf::from("warmset-report"),
             profile: None,
             on: On::ThisMachine,
+            long: false,
             sets: 200,
             seed: 1,
         }
@@ -69,11 +76,16 @@ impl Found {
     }
 }
 
-/// Refuses a tour that would measure this machine for another platform.
+/// Refuses a tour that would measure this machine for another platform, and a long one that cannot
+/// run tasks.
 ///
 /// # Errors
-/// Another platform, and no profile.
+/// Another platform, and no profile; a long tour of anything but this machine, or without the right
+/// to real-time priorities.
 pub fn possible(options: &Options) -> Result<()> {
+    if options.long {
+        long::possible(options)?;
+    }
     match options.on != On::ThisMachine && options.profile.is_none() {
         true => Err(
             Error::new("this machine cannot be measured for another platform")
@@ -96,6 +108,7 @@ pub fn tour(options: &Options, watch: &dyn Watch) -> Result<Found> {
         profile: options.profile.as_ref().map(Choice::profile).transpose()?,
         watch,
         options,
+        begun: Cell::new(0),
     };
     // What stands in the way of the last stage is said before the long ones.
     for (dir, study) in tour.studies()? {
@@ -125,11 +138,23 @@ struct Tour<'a> {
     /// `None`: it is measured.
     profile: Option<Profile>,
     watch: &'a dyn Watch,
+    /// How many stages have begun.
+    begun: Cell<u32>,
 }
 
 impl Tour<'_> {
     fn say(&self, text: &str) {
         self.watch.note(text);
+    }
+
+    /// Says which stage begins.
+    fn begin(&self, text: &str) {
+        self.begun.set(self.begun.get() + 1);
+        let all = match self.options.long {
+            true => 7,
+            false => 5,
+        };
+        self.say(&format!("{}/{all}  {text}", self.begun.get()));
     }
 
     fn dir(&self, name: &str) -> PathBuf {
@@ -147,15 +172,24 @@ impl Tour<'_> {
     fn stages(&self) -> Result<()> {
         self.look()?;
         self.go_on()?;
-        let profile = self.measure()?;
+        let mut profile = self.measure()?;
         self.go_on()?;
+        if self.options.long {
+            profile = self.measure_overheads()?;
+            self.go_on()?;
+        }
         self.judge(&profile)?;
         self.go_on()?;
-        self.study(&profile)
+        self.study(&profile)?;
+        if self.options.long {
+            self.go_on()?;
+            self.validate(&profile)?;
+        }
+        Ok(())
     }
 
     fn look(&self) -> Result<()> {
-        self.say("1/5  Looking at the machine");
+        self.begin("Looking at the machine");
         let platform = &self.platform;
         files::write(&self.dir(pages::PLATFORM), platformfile::to_toml(platform))?;
         self.say(&format!(
@@ -169,8 +203,8 @@ impl Tour<'_> {
     fn measure(&self) -> Result<Profile> {
         let profile = match &self.profile {
             Some(profile) => {
-                self.say(&format!(
-                    "2/5  Taking the cache delays of {} instead of measuring",
+                self.begin(&format!(
+                    "Taking the cache delays of {} instead of measuring",
                     match &self.options.profile {
                         Some(Choice::Named(name)) => name,
                         _ => &profile.platform,
@@ -182,9 +216,14 @@ impl Tour<'_> {
                 )?;
                 profile.clone()
             }
+            None if self.options.long && self.has_delays() => {
+                self.begin("Cache delays were measured before");
+                self.kept(pages::PROFILE);
+                self.own_profile()?
+            }
             None => {
-                self.say(
-                    "2/5  Measuring cache delays, about a minute: better leave the machine alone",
+                self.begin(
+                    "Measuring cache delays, about a minute: better leave the machine alone",
                 );
                 let options = Measured {
                     out: self.options.output.clone(),
@@ -216,7 +255,7 @@ impl Tour<'_> {
     }
 
     fn judge(&self, profile: &Profile) -> Result<()> {
-        self.say("3/5  Judging two example task sets with these delays");
+        self.begin("Judging two example task sets with these delays");
         let m = self.platform.usable().len() as u32;
         for example in [examples::control(m)?, examples::video(m)?] {
             let tasks = Tasks {
@@ -235,7 +274,7 @@ impl Tour<'_> {
     }
 
     fn study(&self, profile: &Profile) -> Result<()> {
-        self.say("4/5  Comparing policies over random task sets");
+        self.begin("Comparing policies over random task sets");
         for (dir, study) in self.studies()? {
             workers()?;
             let results = study::run_in(&dir, &study, self.watch)?;
@@ -268,7 +307,9 @@ impl Tour<'_> {
     }
 
     fn page(&self) -> Result<(PathBuf, Vec<String>)> {
-        self.say("5/5  Writing the report");
+        // Where a stage failed it is the last one all the same.
+        self.begun.set(if self.options.long { 6 } else { 4 });
+        self.begin("Writing the report");
         // Not watched: what is done by now becomes a page, also where the tour was stopped.
         let mut made = pages::make(&pages::read(&self.options.output)?, &Silent)?;
         made.page.next = pages::next(&self.options.output);

@@ -11,7 +11,8 @@ use crate::style::dark_rules;
 use crate::svg::escape;
 use crate::words;
 pub use data::{
-    Delays, Judged, Numbers, Observed, Quality, ReportData, Schedules, Shown, Study, Tasks,
+    Delays, Judged, Numbers, Observed, Quality, ReportData, Schedules, Shown, Statement, Study,
+    Tasks,
 };
 use markup::{coded, details, facts, figures, held, paragraphs, sentences, table};
 use model::{Delay, Profile, Provenance, Statistic};
@@ -19,75 +20,106 @@ use std::fmt::Write;
 
 const CSS: &str = include_str!("page.css");
 
+/// A part of the page: its anchor, its name among the contents, its heading, and what is in it.
+struct Section {
+    id: &'static str,
+    name: &'static str,
+    heading: &'static str,
+    inside: String,
+}
+
+/// All sections that have something to show, in their order.
+fn sections(data: &ReportData) -> impl Iterator<Item = Section> {
+    let section = |id, name, heading, inside: String| Section {
+        id,
+        name,
+        heading,
+        inside,
+    };
+    let costs = data.overheads.iter();
+    let costs = costs.map(|n| table(&n.caption, &n.header, &n.rows));
+    let next = data.next.iter().map(|(command, about)| {
+        let (about, command) = (escape(about), escape(command));
+        format!("<p>{about}</p>\n<pre>{command}</pre>\n")
+    });
+    let origins = data.provenance.iter().map(|(title, from)| {
+        let title = escape(title);
+        format!("<h3>{title}</h3>\n{}", facts(&provenance(from)))
+    });
+    let all = [
+        section("machine", "The machine", "The machine", machine(data)),
+        section(
+            "delays",
+            "Cache delays",
+            "What losing a warm cache costs",
+            data.delays.iter().map(delays).collect(),
+        ),
+        section(
+            "schedules",
+            "Within schedules",
+            "Cache delays within schedules",
+            data.schedules.iter().map(schedules).collect(),
+        ),
+        section(
+            "overheads",
+            "Scheduling overheads",
+            "What scheduling costs",
+            costs.collect(),
+        ),
+        section(
+            "observed",
+            "Predicted and observed",
+            "What verdicts are worth here",
+            data.observed.iter().map(observed).collect(),
+        ),
+        section(
+            "examples",
+            "Which scheduler",
+            "Which scheduler keeps which load",
+            data.judged.iter().map(judged).collect(),
+        ),
+        section(
+            "studies",
+            "Over many task sets",
+            "Over many task sets",
+            data.studies.iter().map(study).collect(),
+        ),
+        section(
+            "next",
+            "What to try next",
+            "What to try next",
+            next.collect(),
+        ),
+        section(
+            "provenance",
+            "Where it comes from",
+            "Where it comes from",
+            origins.collect(),
+        ),
+    ];
+    all.into_iter().filter(|section| !section.inside.is_empty())
+}
+
 /// Writes the page.
 pub fn page(data: &ReportData) -> String {
     let mut body = String::new();
-    let mut contents: Vec<(&str, &str)> = Vec::new();
     if !data.answer.is_empty() || !data.numbers.rows.is_empty() || !data.warnings.is_empty() {
         body += &found(data);
     }
-    if !data.machine.is_empty() || data.hierarchy.is_some() {
-        contents.push(("machine", "The machine"));
-        body += &machine(data);
+    let mut links = String::new();
+    for Section {
+        id,
+        name,
+        heading,
+        inside,
+    } in sections(data)
+    {
+        let _ = write!(links, "<a href=\"#{id}\">{name}</a>");
+        let _ = write!(
+            body,
+            "<section id=\"{id}\"><h2>{heading}</h2>\n{inside}</section>\n"
+        );
     }
-    if !data.delays.is_empty() {
-        contents.push(("delays", "Cache delays"));
-        body += "<section id=\"delays\"><h2>What losing a warm cache costs</h2>\n";
-        for part in &data.delays {
-            body += &delays(part);
-        }
-        body += "</section>\n";
-    }
-    if let Some(part) = &data.schedules {
-        contents.push(("schedules", "Within schedules"));
-        body += &schedules(part);
-    }
-    if !data.judged.is_empty() {
-        contents.push(("examples", "Which scheduler"));
-        body += "<section id=\"examples\"><h2>Which scheduler keeps which load</h2>\n";
-        for part in &data.judged {
-            body += &judged(part);
-        }
-        body += "</section>\n";
-    }
-    if !data.studies.is_empty() {
-        contents.push(("studies", "Over many task sets"));
-        body += "<section id=\"studies\"><h2>Over many task sets</h2>\n";
-        for part in &data.studies {
-            body += &study(part);
-        }
-        body += "</section>\n";
-    }
-    if !data.next.is_empty() {
-        contents.push(("next", "What to try next"));
-        body += "<section id=\"next\"><h2>What to try next</h2>\n";
-        for (command, about) in &data.next {
-            let _ = write!(
-                body,
-                "<p>{}</p>\n<pre>{}</pre>\n",
-                escape(about),
-                escape(command)
-            );
-        }
-        body += "</section>\n";
-    }
-    if !data.provenance.is_empty() {
-        contents.push(("provenance", "Where it comes from"));
-        body += "<section id=\"provenance\"><h2>Where it comes from</h2>\n";
-        for (title, from) in &data.provenance {
-            let _ = write!(
-                body,
-                "<h3>{}</h3>\n{}",
-                escape(title),
-                facts(&provenance(from))
-            );
-        }
-        body += "</section>\n";
-    }
-    let links: String = contents
-        .iter()
-        .map(|(id, name)| format!("<a href=\"#{id}\">{name}</a>"))
-        .collect();
     let (title, lead, program) = (
         escape(&data.title),
         escape(&data.lead),
@@ -133,6 +165,21 @@ fn found(data: &ReportData) -> String {
     body
 }
 
+fn observed(part: &Observed) -> String {
+    let mut body = sentences(&part.findings, "");
+    body += &figures(&part.figures);
+    let _ = write!(
+        body,
+        "<p>Ask again:</p>\n<pre>{}</pre>\n{}",
+        escape(&part.command),
+        details(
+            "Where these numbers come from",
+            &facts(&provenance(&part.provenance))
+        )
+    );
+    body
+}
+
 fn study(part: &Study) -> String {
     let mut body = String::new();
     let _ = write!(
@@ -150,8 +197,11 @@ fn study(part: &Study) -> String {
 }
 
 fn machine(data: &ReportData) -> String {
+    if data.machine.is_empty() && data.hierarchy.is_none() {
+        return String::new();
+    }
     format!(
-        "<section id=\"machine\"><h2>The machine</h2>\n<div class=\"pair\">\n{}{}</div>\n</section>\n",
+        "<div class=\"pair\">\n{}{}</div>\n",
         facts(&data.machine),
         figures(data.hierarchy.as_slice())
     )
@@ -174,10 +224,7 @@ fn delays(part: &Delays) -> String {
 
 /// Delays within schedules, and each observation of the paper with what was found.
 fn schedules(part: &Schedules) -> String {
-    let mut text = format!(
-        "<section id=\"schedules\"><h2>Cache delays within schedules</h2>\n<p>{}</p>\n",
-        coded(&part.about)
-    );
+    let mut text = format!("<p>{}</p>\n", coded(&part.about));
     text += &figures(&part.figures);
     if !part.observed.is_empty() {
         let header = ["what the paper says", "here", "by the rule", "it"];
@@ -196,7 +243,7 @@ fn schedules(part: &Schedules) -> String {
         "Where these numbers come from",
         &facts(&provenance(&part.provenance)),
     );
-    text + "</section>\n"
+    text
 }
 
 /// Every point of a profile's cache delays in one table.

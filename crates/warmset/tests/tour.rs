@@ -129,6 +129,97 @@ fn a_tour_with_other_parameters_is_refused_before_it_measures() {
 }
 
 #[test]
+fn a_long_tour_is_of_this_machine_and_its_own_profile() {
+    let dir = tempdir().unwrap();
+    let output = tour(dir.path(), "xeon-l7455")
+        .arg("--long")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("--profile") && said.contains("measures this machine"),
+        "{said}"
+    );
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+/// What a validation found stands first on the page, with its picture; the overheads of an engine
+/// are a table.
+#[test]
+fn what_was_run_for_real_is_on_the_page() {
+    let dir = tempdir().unwrap();
+    let mut profile = model::Profile::builtin("xeon-l7455").unwrap();
+    profile.overheads = vec![model::profile::OverheadCurve {
+        kind: model::OverheadKind::Release,
+        policy: "g-edf".to_owned(),
+        code: Some(model::Code::Both),
+        points: vec![model::profile::OverheadPoint {
+            tasks: 30,
+            samples: 100,
+            average: Some(model::Duration::from_micros(12)),
+            maximum: Some(model::Duration::from_micros(40)),
+            untrimmed: None,
+            intervals: model::profile::Intervals::default(),
+        }],
+    }];
+    let text = model::profilefile::to_toml(&profile);
+    fs::write(dir.path().join("profile.toml"), text).unwrap();
+    let sums = |sets: u64, beyond: u64| {
+        serde_json::json!({
+            "sets": sets, "not_run": 1, "jobs": 900, "sets_with_misses": 0, "misses": 0,
+            "sets_beyond": beyond, "jobs_beyond": beyond, "jobs_excused": 2,
+            "largest_excess_ns": 430_000 * beyond, "tasks_beyond_simulated": 1, "tasks": 4,
+        })
+    };
+    let task = serde_json::json!({
+        "wcet_ns": 1_000_000, "period_ns": 10_000_000, "bound_ns": 4_000_000,
+        "simulated_ns": 3_000_000, "observed_ns": 3_500_000, "executed_ns": 1_000_000,
+        "jobs": 200, "misses": 0, "simulated_misses": 0,
+    });
+    let validated = serde_json::json!({
+        "schema_version": 1,
+        "accepted_hard": sums(13, 1), "accepted_soft": sums(4, 0), "refused": sums(2, 0),
+        "statistic": "untrimmed", "length_ns": 2_000_000_000_u64,
+        "cells": [{
+            "number": 0, "policy": "p-edf", "guarantee": "hard", "verdict": "accepted",
+            "part": 0.98, "utilization": 1.2, "tasks": [task], "beyond": [], "standstills": 0,
+            "stood_still_ns": 0, "clean": true,
+        }],
+        "provenance": {
+            "source": "warmset", "command": "warmset validate -o v", "time": "", "machine": "",
+            "kernel": "", "seed": 1, "warnings": [], "settings": {},
+        },
+        "results_path": "validation/validation.json",
+    });
+    fs::create_dir(dir.path().join("validation")).unwrap();
+    let path = dir.path().join("validation/validation.json");
+    fs::write(&path, validated.to_string()).unwrap();
+    let report = || {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("warmset"));
+        command.arg("report").arg(dir.path());
+        command
+    };
+    report().assert().success();
+    let html = fs::read_to_string(dir.path().join("index.html")).unwrap();
+    let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text}: {html}"));
+    assert!(at("1 of 13 accepted hard sets (1 of 900 jobs)") < at("id=\"observed\""));
+    assert!(at("id=\"overheads\"") < at("id=\"observed\""));
+    assert!(at("Overheads with 30 tasks") < at("12.0\u{a0}µs – 40.0\u{a0}µs"));
+    assert!(html.contains("in 0 of 4 soft ones") && html.contains("warmset validate -o v"));
+    assert!(html.contains("Predicted and observed response times"));
+
+    fs::write(&path, "{}").unwrap();
+    let refused = report().output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        said.contains("validation.json") && said.contains("validate again"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_directory_that_cannot_be_made_is_said_in_one_line() {
     let dir = tempdir().unwrap();
     let file = dir.path().join("taken");

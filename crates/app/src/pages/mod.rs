@@ -4,10 +4,12 @@
 
 mod delays;
 pub mod judged;
+mod live;
 pub mod schedules;
 pub mod studies;
 
-use crate::PROGRAM;
+use crate::validate::Validated;
+use crate::{PROGRAM, validate};
 use judged::Tasks;
 use measure::samples::Sample;
 use model::{Error, Platform, Profile, Result, files, platformfile, profilefile, taskfile};
@@ -26,6 +28,8 @@ pub const SAMPLES: &str = "samples.parquet";
 
 /// The directory of task sets, each a TOML file, within it.
 pub const TASKS: &str = "tasks";
+/// The directory of a validation within it.
+pub const VALIDATION: &str = "validation";
 /// The directory of studies, each a directory, within it.
 pub const STUDIES: &str = "studies";
 
@@ -44,6 +48,8 @@ pub struct Material {
     pub schedules: Option<schedules::Found>,
     /// Task sets to judge with them.
     pub tasks: Vec<Tasks>,
+    /// What came of running sets for real.
+    pub validated: Option<Validated>,
     /// Studies that are complete.
     pub studies: Vec<Results>,
 }
@@ -93,6 +99,7 @@ pub fn read(dir: &Path) -> Result<Material> {
         },
         schedules: schedules::read(dir)?,
         tasks: tasks(&dir.join(TASKS))?,
+        validated: validate::read(&dir.join(VALIDATION))?,
         studies: all_studies(&dir.join(STUDIES))?,
     })
 }
@@ -260,6 +267,12 @@ pub fn make(material: &Material, watch: &dyn model::watch::Watch) -> Result<Made
         let (dir, profile) = (material.place(), material.profile.as_ref());
         let part = schedules::section(found, &dir, profile, &mut made.figures)?;
         made.page.schedules = Some(part);
+    }
+    if let Some(profile) = &material.profile {
+        made.page.overheads = live::overheads(profile);
+    }
+    if let Some(validated) = &material.validated {
+        live::show(validated, &material.place(), &mut made)?;
     }
     if let (Some(platform), Some(profile)) = (&material.platform, &material.profile) {
         judge_tasks(platform, profile, material, watch, &mut made)?;

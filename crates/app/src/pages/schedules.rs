@@ -5,7 +5,7 @@ use crate::measure::scheduled::RESULTS;
 use ::measure::scheduled::example::Example;
 use model::{Bytes, Error, Load, Profile, Provenance, Result, Resumption, ScheduledCurve, files};
 use report::by_tasks::{self, Group, Line};
-use report::page::{Observed, Schedules, Shown};
+use report::page::{Schedules, Shown, Statement};
 use report::panel::Sketch;
 use report::sampled::{self, Sampled};
 use report::{Figure, words};
@@ -203,7 +203,7 @@ pub fn section(
             command,
         });
     }
-    let observed = found.observations.iter().map(|told| Observed {
+    let observed = found.observations.iter().map(|told| Statement {
         says: told.says.clone(),
         source: told.source.clone(),
         rule: told.rule.clone(),

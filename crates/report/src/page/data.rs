@@ -41,7 +41,7 @@ pub struct Delays {
 
 /// A statement of a paper, and what was found.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Observed {
+pub struct Statement {
     /// What the paper says, with its figures and its machine.
     pub says: String,
     /// Where.
@@ -62,7 +62,7 @@ pub struct Schedules {
     /// What makes a sample, and delays against the number of tasks.
     pub figures: Vec<Shown>,
     /// Observations of the paper.
-    pub observed: Vec<Observed>,
+    pub observed: Vec<Statement>,
     /// Where the numbers come from.
     pub provenance: Provenance,
 }
@@ -123,6 +123,19 @@ pub struct Study {
     pub provenance: Provenance,
 }
 
+/// What verdicts were worth when sets were run for real.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Observed {
+    /// Sentences.
+    pub findings: Vec<String>,
+    /// Figures.
+    pub figures: Vec<Shown>,
+    /// The command that says it again.
+    pub command: String,
+    /// Where its numbers come from.
+    pub provenance: Provenance,
+}
+
 /// All that a page can show. What is empty is left out.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReportData {
@@ -144,6 +157,10 @@ pub struct ReportData {
     pub delays: Vec<Delays>,
     /// Those within schedules.
     pub schedules: Option<Schedules>,
+    /// What scheduling costs: tables.
+    pub overheads: Vec<Numbers>,
+    /// Predicted and observed.
+    pub observed: Option<Observed>,
     /// Examples and what the policies say.
     pub judged: Vec<Judged>,
     /// Studies.

@@ -13,10 +13,16 @@ const EXAMPLES: &str = "\
 Examples:
   warmset tour                          takes about two minutes; real-time rights (root) make it more exact
   warmset tour -o my-board --sets 1000  more task sets in the studies
+  warmset tour --long                   about five minutes, as root: also what scheduling costs, and sets run for real
   warmset report my-board               make the page again from the files
 
 Stages: the platform; its cache delays (a quick measurement); two examples judged with them; the weighted schedulability \
-of 000, Fig. 5, and the same for this machine; the page. Ctrl-C ends the tour and reports on what is done by then.";
+of 000, Fig. 5, and the same for this machine; the page. Ctrl-C ends the tour and reports on what is done by then; the \
+same command goes on.
+
+\
+--long: also the overheads of scheduling (a quick measurement), which the examples are then charged, and 20 sets run for \
+real and compared with what analysis and simulation say of them (`warmset validate`). What is complete in DIR is kept.";
 
 /// Options of `warmset tour`.
 #[derive(clap::Args, Debug)]
@@ -30,6 +36,10 @@ pub struct Args {
     profile: Option<String>,
     #[command(flatten)]
     on: On,
+    /// Also measure what scheduling costs here (three minutes), and run 20 task sets for real and
+    /// compare (a minute); needs the right to real-time priorities
+    #[arg(long)]
+    long: bool,
     /// Task sets for each utilization cap of a study
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     sets: u32,
@@ -45,6 +55,7 @@ pub fn run(args: Args) -> Result<Answer> {
         output: args.output,
         profile: args.profile.map(Choice::Named),
         on: args.on.choice(),
+        long: args.long,
         sets: args.sets,
         seed: args.seed.seed,
     };
