@@ -6,6 +6,7 @@
 use crate::cgroup;
 use crate::probe::Probes;
 use crate::tree::Tree;
+use model::strategy::{Strategy, Writing};
 use model::{Bytes, Cache, CpuId, CpuSet, Error, Platform, Processor, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -343,7 +344,26 @@ fn cache_of(tree: &Tree, path: &str) -> Option<Cache> {
             .cpus(&format!("{path}/shared_cpu_list"))
             .or_else(|| from_map(&tree.text(&format!("{path}/shared_cpu_map"))?))
             .unwrap_or_default(),
+        strategy: strategy(tree, path),
     })
+}
+
+/// What the kernel tells of how a cache acts: most machines say nothing.
+fn strategy(tree: &Tree, path: &str) -> Strategy {
+    let said = |name: &str| tree.text(&format!("{path}/{name}"));
+    Strategy {
+        write: said("write_policy").and_then(|policy| match policy.trim() {
+            "WriteBack" => Some(Writing::Back),
+            "WriteThrough" => Some(Writing::Through),
+            _ => None,
+        }),
+        allocate: said("allocation_policy").and_then(|policy| match policy.trim() {
+            "ReadAllocate" => Some(false),
+            "WriteAllocate" | "ReadWriteAllocate" => Some(true),
+            _ => None,
+        }),
+        ..Strategy::default()
+    }
 }
 
 /// A mask such as `00000000,000000ff`: comma-separated words of 32 bits, the highest first.

@@ -168,6 +168,7 @@ mod tests {
                 line: Some(64),
                 sets: None,
                 shared_by: cpus.parse().unwrap(),
+                strategy: model::Strategy::default(),
             })
             .collect();
         platform

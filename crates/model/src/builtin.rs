@@ -10,6 +10,8 @@ use crate::cpus::{CpuId, CpuSet};
 use crate::error::{Error, Result, nearest};
 use crate::platform::{Cache, CacheKind, Platform, Processor};
 use crate::size::Bytes;
+use crate::strategy::{Inclusion, Price, Strategy, Writing};
+use crate::time::Duration;
 
 /// A built-in platform.
 #[derive(Clone, Copy)]
@@ -215,6 +217,12 @@ fn i7_2600() -> Platform {
     shape.note(
         "assumed: processors i and i + 4 are the two threads of core i, as Linux numbers them; the paper does not give the numbers",
     );
+    let holds = |inclusion| Strategy {
+        inclusion: Some(inclusion),
+        ..Strategy::default()
+    };
+    shape.acts(2, holds(Inclusion::Neither));
+    shape.acts(3, holds(Inclusion::Inclusive));
     shape.note("the L2 is not inclusive, the L3 is inclusive (004 Table I)");
     shape.note("the lines of 64 bytes are from 004 §IV-A");
     shape.finish()
@@ -226,21 +234,50 @@ fn i486() -> Platform {
     let own = CpuSet::first(1);
     shape.cache(1, CacheKind::Unified, 8, 4, 16, own.clone());
     shape.cache(2, CacheKind::Unified, 256, 1, 16, own);
+    for level in 1..=2 {
+        shape.acts(level, writes(Writing::Through));
+    }
     shape.note("both caches write through; 64 page colors in the L2, one in the L1 (001 Table 1)");
     shape.finish()
 }
 
 /// Intel Pentium at 90 MHz (001 Table 1).
 fn pentium_90() -> Platform {
-    pentium("pentium-90", "both levels write through")
+    let mut shape = pentium("pentium-90", Writing::Through, "both levels write through");
+    // A line has 8 words; the optimistic delay is the one until the first word is there.
+    let fill = |optimistic, pessimistic| {
+        Some(Price {
+            optimistic: Duration::from_nanos(optimistic),
+            pessimistic: Duration::from_nanos(pessimistic),
+        })
+    };
+    for (level, fill) in [(1, fill(64, 160)), (2, fill(200, 336))] {
+        let strategy = Strategy {
+            fill,
+            ..writes(Writing::Through)
+        };
+        shape.acts(level, strategy);
+    }
+    shape.note("delays of misses: 8 and 20 ns a word in the L1, 25 and 42 ns in the L2, where all 8 words of a line are read (001 §4.1)");
+    shape.finish()
 }
 
 /// Intel Pentium at 133 MHz (001 Table 1).
 fn pentium_133() -> Platform {
-    pentium("pentium-133", "both levels write back")
+    pentium("pentium-133", Writing::Back, "both levels write back").finish()
 }
 
-fn pentium(name: &'static str, strategy: &str) -> Platform {
+/// What 001 says of a cache: its write strategy. Lines that are written and not there are not
+/// fetched (001 §5.4, of the Pentium).
+fn writes(write: Writing) -> Strategy {
+    Strategy {
+        write: Some(write),
+        allocate: Some(false),
+        ..Strategy::default()
+    }
+}
+
+fn pentium(name: &'static str, write: Writing, strategy: &str) -> Shape {
     let mut shape = uniprocessor(name);
     let own = CpuSet::first(1);
     shape.cache(1, CacheKind::Data, 8, 2, 32, own.clone());
@@ -249,7 +286,10 @@ fn pentium(name: &'static str, strategy: &str) -> Platform {
     shape.note(&format!(
         "{strategy}; 64 page colors in the L2, one in the L1 (001 Table 1)"
     ));
-    shape.finish()
+    for level in 1..=2 {
+        shape.acts(level, writes(write));
+    }
+    shape
 }
 
 /// Intel Pentium Pro at 133 MHz (001 Table 1).
@@ -259,6 +299,14 @@ fn pentium_pro() -> Platform {
     shape.cache(1, CacheKind::Data, 8, 2, 32, own.clone());
     shape.cache(1, CacheKind::Instruction, 8, 4, 32, own.clone());
     shape.cache(2, CacheKind::Unified, 256, 4, 32, own);
+    for level in 1..=2 {
+        let strategy = Strategy {
+            write: Some(Writing::Back),
+            ..Strategy::default()
+        };
+        shape.acts(level, strategy);
+    }
+    shape.note("writing a line back takes 3 times as long as filling it (001 §5.2)");
     shape.note("both levels write back; 16 page colors in the L2, one in the L1 (001 Table 1)");
     shape.note("assumed: of the two L1 caches the one for instructions has 4 ways and the one for data 2; the table says `4-way + 2-way` without saying which");
     shape.finish()
@@ -326,7 +374,16 @@ impl Shape {
             line: Some(line),
             sets: Some(kib * 1024 / (ways * line)),
             shared_by,
+            strategy: Strategy::default(),
         });
+    }
+
+    /// How the caches of a level act.
+    fn acts(&mut self, level: u8, strategy: Strategy) {
+        let caches = self.platform.caches.iter_mut();
+        for cache in caches.filter(|c| c.level == level) {
+            cache.strategy = strategy;
+        }
     }
 
     fn note(&mut self, text: &str) {

@@ -121,7 +121,7 @@ impl Hierarchy {
         };
         let mut crossing = Vec::new();
         for (part, cpus) in parts {
-            if let Err(part) = place(&mut root.children, part, &cpus) {
+            if let Some(part) = place(&mut root.children, part, &cpus) {
                 crossing.push((part, cpus));
             }
         }
@@ -177,23 +177,23 @@ impl Hierarchy {
 }
 
 /// Puts a part, no larger than any before it, where it nests; gives it back if it nests nowhere.
-fn place(groups: &mut Vec<Group>, part: Part, cpus: &CpuSet) -> Result<(), Part> {
+fn place(groups: &mut Vec<Group>, part: Part, cpus: &CpuSet) -> Option<Part> {
     if let Some(group) = groups.iter_mut().find(|g| cpus.is_subset(&g.cpus)) {
         if group.cpus == *cpus {
             group.parts.push(part);
-            return Ok(());
+            return None;
         }
         return place(&mut group.children, part, cpus);
     }
     if groups.iter().any(|g| !g.cpus.intersection(cpus).is_empty()) {
-        return Err(part);
+        return Some(part);
     }
     groups.push(Group {
         parts: vec![part],
         cpus: cpus.clone(),
         children: Vec::new(),
     });
-    Ok(())
+    None
 }
 
 fn sort(groups: &mut [Group]) {
@@ -379,6 +379,7 @@ mod tests {
                 line: Some(64),
                 sets: None,
                 shared_by: cpus,
+                strategy: crate::Strategy::default(),
             });
         }
         insta::assert_snapshot!(Hierarchy::of(&platform).to_text());
@@ -403,6 +404,7 @@ mod tests {
                 line: None,
                 sets: None,
                 shared_by: cpus.parse().unwrap(),
+                strategy: crate::Strategy::default(),
             });
         }
         let text = Hierarchy::of(&platform).to_text();

@@ -28,6 +28,7 @@ mod scaled;
 pub mod schedcat;
 pub mod shown;
 pub mod size;
+pub mod strategy;
 pub mod table;
 pub mod task;
 pub mod taskfile;
@@ -47,6 +48,7 @@ pub use platform::{Cache, CacheKind, ClusterSpec, Platform, Processor, Resumptio
 pub use profile::{CpmdCurve, CpmdPoint, Profile, ScheduledCurve};
 pub use provenance::Provenance;
 pub use size::Bytes;
+pub use strategy::Strategy;
 pub use task::{BestEffort, Details, Extras, TaskId, TaskSet, Timing};
 pub use time::{Delay, Duration, Instant};
 pub use words::{Code, Load, Overhead, OverheadKind, Statistic};

@@ -5,6 +5,7 @@
 use crate::cpus::{CpuId, CpuSet};
 use crate::error::{Error, Result};
 use crate::size::Bytes;
+use crate::strategy::Strategy;
 use crate::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -44,6 +45,9 @@ pub struct Cache {
     pub sets: Option<u32>,
     /// The processors behind it.
     pub shared_by: CpuSet,
+    /// How it acts and what it costs.
+    #[serde(default, skip_serializing_if = "Strategy::is_unknown")]
+    pub strategy: Strategy,
 }
 
 impl CacheKind {

@@ -6,12 +6,15 @@
 
 use crate::builtin;
 use crate::cpus::{CpuId, CpuSet};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files;
 use crate::input::{Document, Table, Value, quoted};
 use crate::platform::{Cache, Platform, Processor};
+use crate::strategy::{Inclusion, Indexing, Prefetch, Price, Replacement, Strategy, Writing};
+use crate::time::Duration;
 use std::fmt::Write;
 use std::path::Path;
+use std::str::FromStr;
 
 const KEYS: [&str; 7] = [
     "version",
@@ -25,7 +28,26 @@ const KEYS: [&str; 7] = [
 const PROCESSOR_KEYS: [&str; 7] = [
     "id", "core", "socket", "node", "online", "usable", "capacity",
 ];
-const CACHE_KEYS: [&str; 7] = ["level", "kind", "size", "ways", "line", "sets", "shared_by"];
+const CACHE_KEYS: [&str; 18] = [
+    "level",
+    "kind",
+    "size",
+    "ways",
+    "line",
+    "sets",
+    "shared_by",
+    "write",
+    "allocate",
+    "replacement",
+    "inclusion",
+    "indexing",
+    "prefetch",
+    "hit",
+    "fill",
+    "write_back",
+    "intervention",
+    "word",
+];
 
 /// The version of the format that this program writes and reads.
 pub const VERSION: u64 = 1;
@@ -152,6 +174,7 @@ fn caches_of(table: &Table<'_, '_>, out: &mut Vec<Cache>) -> Result<()> {
         line: small(table, "line")?,
         sets: small(table, "sets")?,
         shared_by: CpuSet::new(),
+        strategy: strategy(table)?,
     };
     let groups = match sharers.list() {
         Ok(groups) => groups,
@@ -164,6 +187,47 @@ fn caches_of(table: &Table<'_, '_>, out: &mut Vec<Cache>) -> Result<()> {
         });
     }
     Ok(())
+}
+
+/// How the caches of a table act and what they cost.
+fn strategy(table: &Table<'_, '_>) -> Result<Strategy> {
+    let allocate = table.get("allocate").map(|v| v.boolean());
+    Ok(Strategy {
+        write: word(table, "write")?,
+        allocate: allocate.transpose()?,
+        replacement: word(table, "replacement")?,
+        inclusion: word(table, "inclusion")?,
+        indexing: word(table, "indexing")?,
+        prefetch: word(table, "prefetch")?,
+        hit: price(table, "hit")?,
+        fill: price(table, "fill")?,
+        write_back: price(table, "write_back")?,
+        intervention: price(table, "intervention")?,
+        word: price(table, "word")?,
+    })
+}
+
+fn word<T: FromStr<Err = Error>>(table: &Table<'_, '_>, key: &str) -> Result<Option<T>> {
+    table.get(key).map(|v| v.parsed()).transpose()
+}
+
+/// A time, or two: in the best case and in the worst.
+fn price(table: &Table<'_, '_>, key: &str) -> Result<Option<Price>> {
+    let Some(value) = table.get(key) else {
+        return Ok(None);
+    };
+    let Ok(both) = value.list() else {
+        return value.parsed().map(|time| Some(Price::always(time)));
+    };
+    let times: Vec<Duration> = both.iter().map(|v| v.parsed()).collect::<Result<_>>()?;
+    match times[..] {
+        [optimistic, pessimistic] => Price::new(optimistic, pessimistic)
+            .map(Some)
+            .map_err(|e| value.place(e)),
+        _ => Err(value
+            .error(format!("{} times are no price", times.len()))
+            .remedy("write one time, or the optimistic and the pessimistic one")),
+    }
 }
 
 fn small(table: &Table<'_, '_>, key: &str) -> Result<Option<u32>> {
@@ -275,10 +339,38 @@ fn write_caches(out: &mut String, cache: &Cache, groups: &[String]) -> std::fmt:
             writeln!(out, "{key} = {value}")?;
         }
     }
+    write_strategy(out, &cache.strategy)?;
     match groups {
         [one] => writeln!(out, "shared_by = {one}"),
         _ => writeln!(out, "shared_by = [{}]", groups.join(", ")),
     }
+}
+
+fn write_strategy(out: &mut String, strategy: &Strategy) -> std::fmt::Result {
+    for (key, word) in [
+        ("write", strategy.write.map(Writing::name)),
+        ("replacement", strategy.replacement.map(Replacement::name)),
+        ("inclusion", strategy.inclusion.map(Inclusion::name)),
+        ("indexing", strategy.indexing.map(Indexing::name)),
+        ("prefetch", strategy.prefetch.map(Prefetch::name)),
+    ] {
+        if let Some(word) = word {
+            writeln!(out, "{key} = \"{word}\"")?;
+        }
+    }
+    if let Some(allocate) = strategy.allocate {
+        writeln!(out, "allocate = {allocate}")?;
+    }
+    for (key, price) in strategy.prices() {
+        match price {
+            Some(p) if p.optimistic == p.pessimistic => {
+                writeln!(out, "{key} = \"{}\"", p.optimistic)?;
+            }
+            Some(p) => writeln!(out, "{key} = [\"{}\", \"{}\"]", p.optimistic, p.pessimistic)?,
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 impl Value<'_, '_> {
@@ -322,6 +414,14 @@ shared_by = ["0", "1", 2, "3", "4", "5"]
 [[caches]]
 level = 2
 kind = "unified"
+write = "through"
+allocate = false
+replacement = "plru"
+inclusion = "inclusive"
+indexing = "virtual"
+prefetch = "next-line"
+hit = "5ns"
+fill = ["64ns", "160ns"]
 shared_by = ["0-3", "4-5"]
 "#;
 
@@ -332,6 +432,12 @@ shared_by = ["0-3", "4-5"]
         assert_eq!(board.processors[4].capacity, Some(1024));
         assert_eq!(board.data_cache(2, CpuId(5)).unwrap().size, None);
         assert_eq!(board.page_sizes[0].get(), 4096);
+        let strategy = board.data_cache(2, CpuId(5)).unwrap().strategy;
+        assert_eq!(strategy.write, Some(Writing::Through));
+        assert_eq!(
+            strategy.fill.unwrap().pessimistic,
+            Duration::from_nanos(160)
+        );
         assert_eq!(from_toml(&to_toml(&board)).unwrap(), board);
     }
 
@@ -351,6 +457,7 @@ shared_by = ["0-3", "4-5"]
     fn what_is_wrong_is_said_with_its_line() {
         let head = "version = 1\nname = \"b\"\n";
         let one = "[[processors]]\nid = 0\n";
+        let cache = format!("{head}{one}[[caches]]\nlevel = 1\nkind = \"data\"\nshared_by = 0\n");
         let refusals: Vec<String> = [
             "name = \"b\"".to_owned(),
             "version = 7\nname = \"b\"".to_owned(),
@@ -369,6 +476,10 @@ shared_by = ["0-3", "4-5"]
             format!(
                 "{head}{one}[[caches]]\nlevel = 1\nkind = \"data\"\nsize = \"0KiB\"\nshared_by = 0"
             ),
+            format!("{cache}write = \"behind\""),
+            format!("{cache}allocate = \"no\""),
+            format!("{cache}fill = [\"64ns\", \"160ns\", \"1us\"]"),
+            format!("{cache}fill = [\"160ns\", \"64ns\"]"),
         ]
         .iter()
         .map(|text| from_toml(text).unwrap_err().to_string())

@@ -116,6 +116,7 @@ mod tests {
             line: Some(64),
             sets: None,
             shared_by: CpuSet::first(1),
+            strategy: model::Strategy::default(),
         }
     }
 

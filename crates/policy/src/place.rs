@@ -247,6 +247,7 @@ mod tests {
             line: None,
             sets: None,
             shared_by: "100-101,129".parse().unwrap(),
+            strategy: model::Strategy::default(),
         }];
         let cpus: Vec<CpuId> = (0..130).map(CpuId).collect();
         let near = Nearness::of(&platform, &cpus);
@@ -289,6 +290,7 @@ mod tests {
             line: None,
             sets: None,
             shared_by: shared_by.parse().unwrap(),
+            strategy: model::Strategy::default(),
         };
         platform.caches = vec![
             cache(2, "0-1"),

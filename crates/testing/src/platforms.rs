@@ -13,6 +13,7 @@ pub fn pairs(m: u32, of_l3: u32, size: Option<Bytes>) -> Platform {
         line: None,
         sets: None,
         shared_by: cpus.filter(|cpu| *cpu < m).map(CpuId).collect(),
+        strategy: model::Strategy::default(),
     };
     let mut platform = Platform::symmetric(m);
     for first in (0..m).step_by(2) {
