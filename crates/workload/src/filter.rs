@@ -3,6 +3,7 @@
 //! 16 n bytes: the coefficients, then the samples as a ring. Both are read in ascending order, one
 //! sample is written.
 
+use crate::Touch;
 use model::{Error, Result};
 
 /// A filter in memory that somebody else owns.
@@ -53,6 +54,21 @@ impl<'a> Filter<'a> {
     }
 }
 
+/// The accesses of a step to its memory, in words of `word` bytes: the sample that comes in, at
+/// place `newest` of the ring, then each coefficient with its sample.
+pub fn touches(coefficients: usize, newest: usize, word: u32, mut touch: impl FnMut(Touch)) {
+    let at = |place: usize, write: bool| Touch {
+        offset: place as u64 * u64::from(word),
+        bytes: word,
+        write,
+    };
+    touch(at(coefficients + newest, true));
+    for i in 0..coefficients {
+        touch(at(i, false));
+        touch(at(coefficients + (newest + i) % coefficients, false));
+    }
+}
+
 /// The inner product, in four sums side by side.
 #[inline(always)]
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -96,6 +112,33 @@ mod tests {
                     (got - wanted).abs() < 1e-9 * wanted.abs().max(1.0),
                     "{taps} taps, step {t}: {got} instead of {wanted}"
                 );
+            }
+        }
+    }
+
+    /// What the accesses read is what the step adds up.
+    #[test]
+    fn its_accesses_give_its_result() {
+        for taps in [1, 5, 64] {
+            let mut memory = vec![0.0; doubles(taps)];
+            let mut model = vec![0.0; doubles(taps)];
+            let mut filter = Filter::new(&mut memory, taps).unwrap();
+            model[..taps].copy_from_slice(filter.coefficients);
+            for t in 0..3 * taps {
+                let sample = (t * 7 % 11) as f64;
+                let got = filter.step(sample);
+                let mut read = Vec::new();
+                touches(taps, filter.newest, 8, |touch| {
+                    let place = (touch.offset / 8) as usize;
+                    if touch.write {
+                        model[place] = sample;
+                    } else {
+                        read.push(model[place]);
+                    }
+                });
+                assert_eq!(read.len(), 2 * taps);
+                let sum: f64 = read.chunks(2).map(|pair| pair[0] * pair[1]).sum();
+                assert!((got - sum).abs() < 1e-9 * sum.abs().max(1.0));
             }
         }
     }

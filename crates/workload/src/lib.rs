@@ -20,6 +20,17 @@ pub use calibrate::Calibration;
 use model::{Bytes, Duration, Error, Result, TaskId, TaskSet, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// An access of a workload to its memory: what a model of caches is told of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Touch {
+    /// Bytes from the beginning of the memory.
+    pub offset: u64,
+    /// How many bytes.
+    pub bytes: u32,
+    /// Does it write?
+    pub write: bool,
+}
+
 /// What the jobs of one task do, one after the other.
 pub trait Work: Send {
     /// Does the work of job `number` (from 0). Comes back early, the work undone, soon after `stop`
