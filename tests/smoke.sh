@@ -56,6 +56,11 @@ expect 0 "$warmset" simulate examples/control.toml --platform symmetric:m=2 --po
 expect 0 "$warmset" trace check "$dir/run.trace"
 expect 0 "$warmset" trace stats "$dir/run.trace"
 
+expect 0 "$warmset" cache crates/cache/tests/data/product.lackey.gz --platform i7-2600 \
+    --picture "$dir/misses.svg"
+holds "$dir/out" "L3"
+holds "$dir/misses.svg" "</svg>"
+
 expect 0 "$warmset" reproduce list --state not-yet
 expect 0 "$warmset" reproduce 003-fig2
 expect 0 "$warmset" study list

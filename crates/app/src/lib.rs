@@ -20,6 +20,7 @@
 //! | [`validate`] | do sets keep here what analysis says of them? |
 //! | [`study`] | which policies keep which of many task sets? |
 //! | [`charts`], [`explore`] | its charts as files, and one page of many studies |
+//! | [`cache`] | what do a platform's caches do with a recorded trace? |
 //! | [`color`] | which page colors have the caches, and what are they worth? |
 //! | [`report`], [`tour`] | pages and figures of all that |
 //!
@@ -28,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 pub mod batch;
+pub mod cache;
 pub mod charts;
 pub mod check;
 pub mod color;

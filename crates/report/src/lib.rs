@@ -33,6 +33,7 @@ pub mod cpmd;
 pub mod explorer;
 pub mod findings;
 pub mod lines;
+pub mod misses;
 pub mod page;
 pub mod panel;
 pub mod platform;

@@ -35,6 +35,7 @@ fn directory() -> tempfile::TempDir {
         dir.path(),
         "simulate tasks.toml -m 2 --policy edf-wm --profile xeon-l7455 --for 40ms --trace run.wtrace",
     );
+    std::fs::write(dir.path().join("accesses.trace"), " L 40,4\n S 4040,8\n").expect("written");
     output(dir.path(), "study run ospert10-fig5 --sets 1 -o fig5");
     dir
 }
@@ -91,6 +92,8 @@ fn every_document_has_a_version_and_times_in_nanoseconds() {
         "check tasks.toml --platform xeon-l7455 --profile xeon-l7455 --soft",
         "simulate tasks.toml --platform symmetric:m=2",
         "simulate tasks.toml --platform xeon-l7455 --profile xeon-l7455 --for 40ms",
+        "platform --platform pentium-90",
+        "cache accesses.trace --platform pentium-90 --tlb 64:4",
         "trace check run.wtrace",
         "trace stats run.wtrace",
         "study list",

@@ -165,6 +165,34 @@ fn a_batch_keeps_no_file_that_is_not_whole() {
     assert!(!dir.path().join("out.jsonl").exists());
 }
 
+#[test]
+fn caches_show_what_accesses_did_by_then() {
+    let dir = directory();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warmset"))
+        .current_dir(dir.path())
+        .args(["cache", "-", "--platform", "i486", "--format", "json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    wait_for_handler(&child);
+    stdin.write_all(b" L 0,4\n").expect("written");
+    tell(&child, libc::SIGINT);
+    // An endless trace: the pipe closes when the command has seen that it was told to stop.
+    let lines = b" L 40,4\n".repeat(4096);
+    while stdin.write_all(&lines).is_ok() {}
+    let out = child.wait_with_output().expect("ended");
+    says(
+        &out,
+        &["interrupted after", "what is shown is true of these"],
+    );
+    let document: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!(document["interrupted"], true);
+    assert!(document["accesses"].as_u64() > Some(0));
+}
+
 /// It waits for a line that does not come, and finds nothing out.
 #[test]
 fn the_second_ctrl_c_ends_what_does_not_listen() {

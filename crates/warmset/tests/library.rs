@@ -126,3 +126,25 @@ fn platforms_and_studies_are_described_alike() {
         printed(dir.path(), "study run ospert10-fig5 --sets 1")
     );
 }
+
+#[test]
+fn caches_do_the_same() {
+    let dir = directory();
+    let trace = dir.path().join("accesses.trace");
+    std::fs::write(&trace, "I  400000,4\n L 7ff038,16\n S 7ff000,8\n").expect("written");
+    let args = format!(
+        "cache {} --platform pentium-pro --tlb 64:4",
+        trace.display()
+    );
+    let options = app::cache::Options {
+        on: On::Platform(Choice::Named("pentium-pro".to_owned())),
+        tlb: Some("64:4".parse().expect("a size")),
+        command: format!("warmset {args} --format json"),
+        ..app::cache::Options::new(&trace.display().to_string())
+    };
+    let simulated = app::cache::simulate(&options, &Silent).expect("simulated");
+    assert_eq!(
+        document::pretty(&simulated).expect("JSON"),
+        printed(dir.path(), &args)
+    );
+}

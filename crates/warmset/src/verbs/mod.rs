@@ -1,6 +1,8 @@
 //! The registry of verbs: to add one, add its file here, a variant of [`Verb`] and a line in
 //! [`run`].
 
+mod cache;
+mod cache_model;
 mod check;
 mod check_table;
 mod color;
@@ -84,6 +86,8 @@ pub enum Verb {
     Report(report::Args),
     /// Partition caches by page colors: find them, prove that they act, give memory out by color
     Color(color::Args),
+    /// Send a recorded trace of memory accesses through the caches of a platform
+    Cache(cache::Args),
     /// Check, add up or export a recorded schedule
     Trace(trace::Args),
     /// Print what a shell needs to complete this command line
@@ -120,6 +124,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Reproduce(args) => reproduce::run(args),
         Verb::Report(args) => report::run(args),
         Verb::Color(args) => color::run(args),
+        Verb::Cache(args) => cache::run(args),
         Verb::Trace(args) => trace::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Manual(args) => manual::run(args),

@@ -1,0 +1,298 @@
+//! Plain and free coloring side by side, in a model of a platform's caches (001 §3.1 and §3.2): a
+//! task owns half of the colors alone, another program has the rest.
+
+use crate::{On, PROGRAM, provenance};
+use cache::{Coloring, Hierarchy, Kind, Memory, Pages, Shape};
+use model::{Bytes, Color, Error, Provenance, Result};
+use report::panel::{Entry, Layer, Panel, Sketch};
+use report::style::Ink;
+use report::{Figure, axis::Axis};
+use serde::Serialize;
+
+/// What is shown.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose caches.
+    pub on: On,
+    /// How much memory there is. Default: 16 times the colored cache.
+    pub memory: Option<Bytes>,
+}
+
+/// Both colorings. JSON: as `warmset cache coloring --format json`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Compared {
+    /// The name of the platform.
+    pub platform: String,
+    /// The cache that has colors.
+    pub cache: String,
+    /// Its colors; the task owns the first half of them.
+    pub colors: u64,
+    /// Page frames of the memory.
+    pub frames: u64,
+    /// Pages of the task: as many as its half of the cache holds.
+    pub task_pages: u64,
+    /// By how many bits the tags of the cache are wider in free coloring; the memory that addresses
+    /// can reach is divided by two for each.
+    pub tag_bits: u32,
+    /// Without colors, with plain and with free coloring.
+    pub rows: Vec<Row>,
+    /// Where it comes from.
+    pub provenance: Provenance,
+}
+
+/// What comes of one way to place pages.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// `none`, `plain` or `free`.
+    pub coloring: &'static str,
+    /// Frames that nobody but the task can have.
+    pub reserved_frames: u64,
+    /// Those of them that it does not use.
+    pub idle_frames: u64,
+    /// Misses of the task in the colored cache when it walks its pages for the first time.
+    pub first_misses: u64,
+    /// When it walks them again after the other program has walked twice the cache.
+    pub misses_after_other: u64,
+    /// Where pages lie: color and frame, of the task.
+    #[serde(skip)]
+    task: Vec<(u64, u64)>,
+    /// Of the other program.
+    #[serde(skip)]
+    other: Vec<(u64, u64)>,
+}
+
+/// How pages get their places.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Placing {
+    Anywhere,
+    Colored(Coloring),
+}
+
+/// Compares both.
+///
+/// # Errors
+/// The platform has no cache with two colors or more, or less memory than both programs need.
+pub fn compare(options: &Options, command: &str) -> Result<Compared> {
+    let platform = options.on.platform()?;
+    let shape = Shape::of(&platform)?;
+    let page = super::page_of(&platform);
+    let colors = super::number_of_colors(&shape, page)?;
+    if colors < 2 || !colors.is_power_of_two() {
+        return Err(Error::new(format!("the cache has {colors} colors"))
+            .remedy("choose a platform whose cache has a power of two of them, at least 2"));
+    }
+    let index = super::colored(&shape, page).unwrap_or(0);
+    let part = &shape.parts[index];
+    let whole = part.sets as u64 * part.ways as u64 * u64::from(shape.line) / page;
+    let frames = options
+        .memory
+        .map_or(16 * whole, |memory| memory.get() / page);
+    let scene = Scene {
+        shape: &shape,
+        index,
+        page,
+        colors,
+        frames,
+        task_pages: whole / 2,
+        other_pages: 2 * whole,
+    };
+    let ways = [
+        ("none", Placing::Anywhere),
+        ("plain", Placing::Colored(Coloring::Plain)),
+        ("free", Placing::Colored(Coloring::Free)),
+    ];
+    let rows = ways
+        .into_iter()
+        .map(|(name, placing)| scene.play(name, placing))
+        .collect::<Result<_>>()
+        .map_err(|e| e.at("--memory"))?;
+    Ok(Compared {
+        platform: platform.name,
+        cache: part.name.clone(),
+        colors,
+        frames,
+        task_pages: scene.task_pages,
+        tag_bits: colors.trailing_zeros(),
+        rows,
+        provenance: Provenance {
+            source: format!("{PROGRAM}, a model of 001 §3"),
+            ..provenance(command)
+        },
+    })
+}
+
+/// The task and the other program in a memory.
+struct Scene<'a> {
+    shape: &'a Shape,
+    index: usize,
+    page: u64,
+    colors: u64,
+    frames: u64,
+    task_pages: u64,
+    other_pages: u64,
+}
+
+impl Scene<'_> {
+    fn play(&self, name: &'static str, placing: Placing) -> Result<Row> {
+        let coloring = match placing {
+            Placing::Anywhere => Coloring::Plain,
+            Placing::Colored(coloring) => coloring,
+        };
+        let half = self.colors / 2;
+        let mut memory = Memory::new(coloring, self.frames, self.colors)?;
+        // Without colors the task has every color in turn, and so has the other program.
+        let (own, others) = match placing {
+            Placing::Anywhere => (0..self.colors, 0..self.colors),
+            Placing::Colored(_) => (0..half, half..self.colors),
+        };
+        let mut take = |count: u64, colors: std::ops::Range<u64>| -> Result<Vec<u64>> {
+            let turn: Vec<u64> = colors.collect();
+            (0..count as usize)
+                .map(|n| memory.take(Color(turn[n % turn.len()] as u16)))
+                .collect()
+        };
+        let task = take(self.task_pages, own)?;
+        let other = take(self.other_pages, others)?;
+        let mut caches = Hierarchy::new(self.shape, Pages::as_traced(self.page)?, 1)?;
+        let first_misses = self.walk(&mut caches, &task)?;
+        self.walk(&mut caches, &other)?;
+        let misses_after_other = self.walk(&mut caches, &task)?;
+        let reserved = match placing {
+            Placing::Anywhere => self.task_pages,
+            Placing::Colored(Coloring::Plain) => memory.reserved(half),
+            // The frames that the task has in fact; any other may be anybody's.
+            Placing::Colored(Coloring::Free) => self.task_pages + memory.reserved(half),
+        };
+        let places = |numbers: &[u64]| -> Vec<(u64, u64)> {
+            let frame = |number: u64| match coloring {
+                Coloring::Plain => number,
+                Coloring::Free => number / self.colors,
+            };
+            let place = |number: &u64| (number % self.colors, frame(*number));
+            numbers.iter().map(place).collect()
+        };
+        Ok(Row {
+            coloring: name,
+            reserved_frames: reserved,
+            idle_frames: reserved - self.task_pages,
+            first_misses,
+            misses_after_other,
+            task: places(&task),
+            other: places(&other),
+        })
+    }
+
+    /// Reads every line of the pages. Returns the misses of the colored cache.
+    fn walk(&self, caches: &mut Hierarchy, pages: &[u64]) -> Result<u64> {
+        let misses = |caches: &Hierarchy| -> u64 {
+            caches.counts(self.index).iter().map(|c| c.misses()).sum()
+        };
+        let before = misses(caches);
+        let port = caches.port(self.shape.cpus[0], Kind::Read)?;
+        for number in pages {
+            for line in 0..self.page / u64::from(self.shape.line) {
+                let address = number * self.page + line * u64::from(self.shape.line);
+                caches.access(port, Kind::Read, address, 4)?;
+            }
+        }
+        Ok(misses(caches) - before)
+    }
+}
+
+impl Compared {
+    /// The picture: which frames have which colors, in plain and in free coloring.
+    ///
+    /// # Errors
+    /// It cannot be drawn.
+    pub fn figure(&self) -> Result<Figure> {
+        let panels = self.rows.iter().skip(1).map(|row| {
+            let points = |places: &[(u64, u64)]| -> Vec<(f64, f64)> {
+                let places = places.iter();
+                places
+                    .map(|(color, frame)| (*frame as f64, *color as f64))
+                    .collect()
+            };
+            let cloud = |ink, places: &[(u64, u64)]| Layer::Cloud {
+                ink,
+                points: points(places),
+                crosses: false,
+            };
+            Panel {
+                title: format!("{} coloring", row.coloring),
+                description: format!(
+                    "The task uses {} of {} frames; {} more are kept from all others.",
+                    self.task_pages, self.frames, row.idle_frames
+                ),
+                x: Axis::linear("page frame", 0.0..self.frames as f64, report::words::plain),
+                y: Axis::linear("color", -1.0..self.colors as f64, report::words::plain),
+                layers: vec![
+                    cloud(Ink::Sky, &row.other),
+                    cloud(Ink::Vermilion, &row.task),
+                ],
+            }
+        });
+        Sketch {
+            id: "coloring".to_owned(),
+            title: format!(
+                "Half of the colors of the {} of {} for one task",
+                self.cache, self.platform
+            ),
+            description: String::new(),
+            caption: "A dot a page: of the task, which owns the lower half of the colors \
+                      (vermilion), and of another program (blue)."
+                .to_owned(),
+            remark: String::new(),
+            columns: 2,
+            panel: (420.0, 320.0),
+            legend: Vec::<Entry>::new(),
+            panels: panels.collect(),
+        }
+        .draw()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Choice;
+
+    /// 001 §3.2: the same misses as plain coloring, and no memory reserved.
+    #[test]
+    fn free_coloring_separates_as_plain_coloring_does_and_reserves_nothing() {
+        for platform in ["i486", "pentium-133", "pentium-pro"] {
+            let options = Options {
+                on: On::Platform(Choice::Named(platform.to_owned())),
+                memory: None,
+            };
+            let seen = compare(&options, "").unwrap();
+            let [none, plain, free] = &seen.rows[..] else {
+                panic!("{seen:?}")
+            };
+            // 256 KiB are 64 pages of 4 KiB; memory is 16 times that.
+            assert_eq!((seen.frames, seen.task_pages), (1024, 32));
+            assert_eq!((plain.reserved_frames, plain.idle_frames), (512, 480));
+            assert_eq!(free.idle_frames, 0);
+            assert_eq!(plain.first_misses, free.first_misses);
+            assert_eq!((plain.misses_after_other, free.misses_after_other), (0, 0));
+            assert_eq!(none.misses_after_other, none.first_misses, "{platform}");
+            let frames: std::collections::BTreeSet<u64> = free
+                .task
+                .iter()
+                .chain(&free.other)
+                .map(|place| place.1)
+                .collect();
+            assert_eq!(frames.len() as u64, 32 + 128);
+            assert!(seen.figure().unwrap().to_svg().contains("free coloring"));
+        }
+    }
+
+    #[test]
+    fn memory_that_is_too_small_is_refused() {
+        let options = Options {
+            on: On::Platform(Choice::Named("pentium-pro".to_owned())),
+            memory: Some(Bytes::from_kib(512)),
+        };
+        let told = compare(&options, "").unwrap_err().to_string();
+        assert!(told.contains("no frame of color"), "{told}");
+    }
+}

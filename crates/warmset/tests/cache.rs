@@ -1,0 +1,161 @@
+//! `warmset cache` from outside: traces from files and pipes, plain and compressed, what is counted,
+//! what is refused, and its end at Ctrl-C.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use testing::command::Called;
+use testing::warmset;
+
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a directory")
+}
+
+fn called(dir: &Path, args: &str) -> Called {
+    Called::within(warmset!(), dir, args)
+}
+
+fn write(dir: &Path, name: &str, text: &str) {
+    std::fs::write(dir.join(name), text).expect("written");
+}
+
+/// The trace of a matrix product that the room's tests have.
+const PRODUCT: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../cache/tests/data/product.lackey.gz"
+);
+
+/// The number of a level and a processor in a document.
+fn number(document: &serde_json::Value, level: &str, cpu: u64, key: &str) -> u64 {
+    let levels = document["levels"].as_array().expect("a list");
+    let found = levels
+        .iter()
+        .find(|l| l["name"] == level && l["cpu"] == cpu)
+        .expect("the level");
+    found[key].as_u64().expect("a number")
+}
+
+/// Cachegrind counts 26789 instructions, 8192 reads and 256 writes, and with 32 KiB 3, 64 and 32
+/// misses (`crates/cache/tests/data/cachegrind.txt`); nothing is replaced, so other rules count the
+/// same.
+#[test]
+fn a_compressed_trace_is_counted_by_any_rules() {
+    let dir = directory();
+    for rules in ["lines", "cachegrind"] {
+        let args = format!("cache {PRODUCT} --platform i7-2600 --rules {rules} --format json");
+        let document = called(dir.path(), &args).json();
+        let of = |level, key| number(&document, level, 0, key);
+        assert_eq!(document["accesses"], 26789 + 8192 + 256);
+        assert_eq!((of("L1i", "instructions"), of("L1i", "misses")), (26789, 3));
+        assert_eq!((of("L1d", "reads"), of("L1d", "read_misses")), (8192, 64));
+        assert_eq!((of("L1d", "writes"), of("L1d", "write_misses")), (256, 32));
+        assert_eq!(of("L3", "accesses"), 99);
+        assert_eq!(of("L3", "misses"), 99);
+    }
+}
+
+#[test]
+fn a_trace_comes_from_standard_input() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warmset"))
+        .args(["cache", "-", "--platform", "core-i7", "--format", "json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    // Processor 1 reads what processor 0 has changed.
+    stdin
+        .write_all(b"0 S 1000,4\n1 L 1000,4\n1 L 1004,4\n")
+        .expect("written");
+    drop(stdin);
+    let out = child.wait_with_output().expect("ended");
+    assert_eq!(out.status.code(), Some(0));
+    let document: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!(number(&document, "L1d", 0, "interventions"), 1);
+    assert_eq!(number(&document, "L1d", 1, "accesses"), 2);
+    assert_eq!(number(&document, "L1d", 1, "misses"), 1);
+    assert_eq!(number(&document, "L3", 0, "misses"), 1);
+    assert_eq!(document["trace"], "standard input");
+}
+
+/// 001 §4.1: a miss of the Pentium's L2 takes 200 to 336 ns, one of its L1 64 to 160.
+#[test]
+fn the_pentium_waits_as_long_as_the_paper_says() {
+    let dir = directory();
+    // The two lines share their place in the L1 (4 KiB a way) with a third, not in the L2.
+    let text = " L 0,4\n L 1000,4\n L 2000,4\n L 0,4\n";
+    write(dir.path(), "trace", text);
+    let args = "cache trace --platform pentium-90 --format json";
+    let waited = called(dir.path(), args).json()["waited"].clone();
+    assert_eq!(waited["optimistic_ns"], 3 * 200 + 64);
+    assert_eq!(waited["pessimistic_ns"], 3 * 336 + 160);
+}
+
+/// 001 §3.2: one color of 64 in 64 frames is one frame in plain coloring; in free coloring all
+/// frames can have it.
+#[test]
+fn free_coloring_gives_any_frame_any_color() {
+    let dir = directory();
+    write(dir.path(), "trace", " L 0,4\n L 5000,4\n L 0,4\n");
+    let run = |pages: &str| {
+        let args = format!(
+            "cache trace --platform pentium-133 --memory 256KiB --format json --pages {pages}"
+        );
+        called(dir.path(), &args)
+    };
+    let told = run("plain:5").refusal();
+    assert!(told.contains("no frame of color 5 is left"), "{told}");
+    let document = run("free:5").json();
+    let colors = &document["colors"];
+    assert_eq!(colors["accesses"].as_array().expect("a list").len(), 64);
+    assert_eq!(colors["misses"][5], 2);
+    assert_eq!(number(&document, "L2", 0, "misses"), 2);
+    // With a color for each page as many misses.
+    assert_eq!(run("plain:5-6").json()["levels"], document["levels"]);
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused_in_one_sentence() {
+    let dir = directory();
+    write(dir.path(), "trace", " L 0,4\nhello\n");
+    write(dir.path(), "far", "9 L 0,4\n");
+    write(dir.path(), "none", "== nothing\n");
+    for (args, says) in [
+        (
+            "cache trace --platform i486",
+            "trace: line 2: `hello` is no access",
+        ),
+        (
+            "cache far --platform i486",
+            "far: line 1: the platform has no processor 9",
+        ),
+        ("cache none --platform i486", "the trace has no accesses"),
+        ("cache gone --platform i486", "gone: cannot read the trace"),
+        ("cache . --platform i486", "this is a directory"),
+        (
+            "cache none --platform symmetric:m=2",
+            "no caches are described",
+        ),
+        ("cache none --pages everywhere", "does not place pages"),
+        ("cache none --rules mine", "unknown rules"),
+        ("cache none --tlb 24:2", "is no TLB"),
+        (
+            "cache trace --platform i486 --rules pycachesim --pages random",
+            "these rules take addresses as they are",
+        ),
+    ] {
+        let told = called(dir.path(), args).refusal();
+        assert!(told.contains(says), "{args}: {told}");
+    }
+}
+
+#[test]
+fn people_read_a_table_and_see_misses_by_time() {
+    let dir = directory();
+    let args = format!("cache {PRODUCT} --platform pentium-pro --picture misses.svg");
+    let table = called(dir.path(), &args).answer();
+    let table = table.replace(PRODUCT, "product.lackey.gz");
+    insta::assert_snapshot!(table);
+    let picture = std::fs::read_to_string(dir.path().join("misses.svg")).expect("there");
+    assert!(picture.contains("misses of 1000 accesses"), "{picture}");
+}
