@@ -5,9 +5,10 @@ use crate::{On, PROGRAM, provenance};
 use cache::{Coloring, Hierarchy, Kind, Memory, Pages, Shape};
 use model::{Bytes, Color, Error, Provenance, Result};
 use report::panel::{Entry, Layer, Panel, Sketch};
-use report::style::Ink;
+use report::style::{Ink, Look, Marker};
 use report::{Figure, axis::Axis};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// What is shown.
 #[derive(Clone, Debug)]
@@ -199,7 +200,26 @@ impl Scene<'_> {
     }
 }
 
+/// At most so many frames that lie idle are drawn.
+const MOST_IDLE: u64 = 4000;
+
 impl Compared {
+    /// Frames that are reserved for the task and not used by it, with their colors; of many some,
+    /// equally far apart.
+    fn idle(&self, row: &Row) -> Vec<(u64, u64)> {
+        if row.idle_frames == 0 {
+            return Vec::new();
+        }
+        let used: BTreeSet<u64> = row.task.iter().map(|place| place.1).collect();
+        // An odd step meets every color.
+        let step = self.frames / MOST_IDLE | 1;
+        (0..self.frames)
+            .step_by(step as usize)
+            .filter(|frame| frame % self.colors < self.colors / 2 && !used.contains(frame))
+            .map(|frame| (frame % self.colors, frame))
+            .collect()
+    }
+
     /// The picture: which frames have which colors, in plain and in free coloring.
     ///
     /// # Errors
@@ -226,6 +246,7 @@ impl Compared {
                 x: Axis::linear("page frame", 0.0..self.frames as f64, report::words::plain),
                 y: Axis::linear("color", -1.0..self.colors as f64, report::words::plain),
                 layers: vec![
+                    cloud(Ink::Gray, &self.idle(row)),
                     cloud(Ink::Sky, &row.other),
                     cloud(Ink::Vermilion, &row.task),
                 ],
@@ -238,13 +259,27 @@ impl Compared {
                 self.cache, self.platform
             ),
             description: String::new(),
-            caption: "A dot a page: of the task, which owns the lower half of the colors \
-                      (vermilion), and of another program (blue)."
-                .to_owned(),
+            caption:
+                "A dot a page: of the task, which owns the lower half of the colors, of another \
+                      program, and of nobody, since only the task may have it."
+                    .to_owned(),
             remark: String::new(),
             columns: 2,
             panel: (420.0, 320.0),
-            legend: Vec::<Entry>::new(),
+            legend: [
+                (Ink::Vermilion, "the task"),
+                (Ink::Sky, "another program"),
+                (Ink::Gray, "reserved and idle"),
+            ]
+            .map(|(ink, name)| Entry {
+                look: Look {
+                    ink,
+                    dash: "",
+                    marker: Marker::Circle,
+                },
+                name: name.to_owned(),
+            })
+            .into(),
             panels: panels.collect(),
         }
         .draw()
@@ -271,11 +306,12 @@ mod tests {
             // 256 KiB are 64 pages of 4 KiB; memory is 16 times that.
             assert_eq!((seen.frames, seen.task_pages), (1024, 32));
             assert_eq!((plain.reserved_frames, plain.idle_frames), (512, 480));
+            assert_eq!((seen.idle(plain).len(), seen.idle(free).len()), (480, 0));
             assert_eq!(free.idle_frames, 0);
             assert_eq!(plain.first_misses, free.first_misses);
             assert_eq!((plain.misses_after_other, free.misses_after_other), (0, 0));
             assert_eq!(none.misses_after_other, none.first_misses, "{platform}");
-            let frames: std::collections::BTreeSet<u64> = free
+            let frames: BTreeSet<u64> = free
                 .task
                 .iter()
                 .chain(&free.other)

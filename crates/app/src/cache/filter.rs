@@ -284,6 +284,8 @@ impl Filtered {
             let rows = self.rows.iter();
             rows.map(|row| (f64::from(row.size), of(row))).collect()
         };
+        let ticks = self.rows.iter().step_by(2);
+        let ticks = ticks.map(|row| (f64::from(row.size), row.size.to_string()));
         let curves = Curves {
             title: self.platform.clone(),
             description: "What a run after the flooder takes, by what one after another takes."
@@ -291,7 +293,7 @@ impl Filtered {
             x: "coefficients".to_owned(),
             y: "c_max / c_min".to_owned(),
             logarithmic: true,
-            ticks: Vec::new(),
+            ticks: ticks.collect(),
             level: None,
             least: 1.0,
             most: None,
