@@ -245,6 +245,7 @@ mod tests {
                         )),
                         percentiles: Vec::new(),
                         average_interval: None,
+                        maximum_interval: None,
                     };
                     all.push(ScheduledCurve {
                         policy: policy.to_owned(),
