@@ -134,7 +134,7 @@ const POINTS: [Point; 19] = [
 
 /// What would be recorded here: all of it that this kernel has, in the order of [`POINTS`].
 pub fn known() -> Vec<Tracepoint> {
-    kept(|point| Recording::knows(point))
+    kept(Recording::knows)
 }
 
 fn kept(knows: impl Fn(&Tracepoint) -> bool) -> Vec<Tracepoint> {
