@@ -4,6 +4,7 @@
 
 use machine::realtime::{LOWEST, raise};
 use machine::tracefs::{Recording, SWITCHES, Switch, Switches, TRACEFS, Tracepoint, instance};
+use model::CpuId;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use testing::{NotRun, Outcome};
@@ -165,6 +166,37 @@ fn events_of_several_tracepoints_come_in_the_order_of_time() -> Outcome {
     Ok(())
 }
 
+/// Nothing runs for such a recording, and what its buffers had no room for is counted.
+fn what_is_read_afterwards_is_complete_until_a_buffer_is_full() -> Outcome {
+    let cpus: Vec<CpuId> = machine::this_machine()
+        .unwrap()
+        .platform
+        .usable()
+        .iter()
+        .collect();
+    let begin = |kib| {
+        let begun = Recording::begin_to_read_afterwards(&[SWITCHES], &cpus, kib);
+        begun.map_err(NotRun::because)
+    };
+    let recording = begin(4096)?;
+    let thread = i64::from(sleeps(200)?);
+    let recorded = recording.end().unwrap();
+    assert!(recorded.all.is_sorted_by_key(|r| r.time));
+    assert_eq!((recorded.lost, recorded.full.len()), (0, 0));
+    let leaves = recorded.all.iter().filter(|r| r.values[0] == thread);
+    assert!(leaves.count() >= 200);
+
+    let recording = begin(8)?;
+    sleeps(2_000)?;
+    let recorded = recording.end().unwrap();
+    assert!(
+        recorded.lost > 0 && !recorded.full.is_empty(),
+        "{recorded:?}"
+    );
+    assert!(!instance().unwrap().exists());
+    Ok(())
+}
+
 fn nothing_is_left_of_a_recording() -> Outcome {
     let instance = instance().unwrap();
     let recording = recording(&[SWITCHES])?;
@@ -203,6 +235,7 @@ testing::tests!(
     first: testing::tracefs::mounted(),
     alone: switches_are_those_that_the_kernel_tells_as_text,
     events_of_several_tracepoints_come_in_the_order_of_time,
+    what_is_read_afterwards_is_complete_until_a_buffer_is_full,
     nothing_is_left_of_a_recording,
     a_tracepoint_that_the_kernel_lacks_is_named_and_nothing_left,
 );
