@@ -28,8 +28,8 @@ for name, addresses in patterns.items():
     memory.store_from(l3)
     caches = CacheSimulator(l1, memory)
     best = float("inf")
-    for _ in range(6):
+    for _ in range(30):
         start = time.perf_counter()
         caches.load(addresses, length=1)
         best = min(best, time.perf_counter() - start)
-    print(f"pycachesim, {name}: {COUNT / best / 1e6:.1f} M accesses/s (best of 6)")
+    print(f"pycachesim, {name}: {COUNT / best / 1e6:.1f} M accesses/s (best of 30)")

@@ -150,7 +150,7 @@ impl Array {
         x ^= x >> 27;
         self.random = x;
         let high = x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
-        (high * self.ways as u64 >> 32) as usize
+        ((high * self.ways as u64) >> 32) as usize
     }
 }
 

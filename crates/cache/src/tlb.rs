@@ -27,7 +27,7 @@ impl FromStr for Size {
             ways: ways.parse().map_err(|_| bad())?,
         };
         let fits = (1..=1 << 16).contains(&size.entries) && (1..=4096).contains(&size.ways);
-        match fits && size.entries % size.ways == 0 && size.sets().is_power_of_two() {
+        match fits && size.entries.is_multiple_of(size.ways) && size.sets().is_power_of_two() {
             true => Ok(size),
             false => Err(bad()),
         }

@@ -83,7 +83,7 @@ mod tests {
     fn every_miss_is_in_its_window_however_long_the_trace() {
         for length in [1, 255, 256, 257, 512, 513, 1000, 100_000] {
             let mut windows = Windows::new(2);
-            let misses = |n: u64| n % 7 == 0 || n > length / 2;
+            let misses = |n: u64| n.is_multiple_of(7) || n > length / 2;
             for n in 0..length {
                 windows.access();
                 if misses(n) {

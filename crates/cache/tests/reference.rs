@@ -279,8 +279,7 @@ impl Reference {
         let version = self.newest.entry(line).or_insert(0);
         *version += 1;
         let version = *version;
-        for depth in 0..path.len() {
-            let cache = path[depth];
+        for (depth, cache) in path.iter().copied().enumerate() {
             let found = self.look(cache, line);
             if !found && self.caches[cache].allocate {
                 self.fill(path, depth, line);

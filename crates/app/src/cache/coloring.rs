@@ -212,7 +212,7 @@ impl Compared {
         }
         let used: BTreeSet<u64> = row.task.iter().map(|place| place.1).collect();
         // An odd step meets every color.
-        let step = self.frames / MOST_IDLE | 1;
+        let step = (self.frames / MOST_IDLE) | 1;
         (0..self.frames)
             .step_by(step as usize)
             .filter(|frame| frame % self.colors < self.colors / 2 && !used.contains(frame))

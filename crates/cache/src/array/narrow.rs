@@ -71,7 +71,7 @@ impl<const W: usize, const P: usize> Set<W, P> {
     ) -> Option<&mut Entry> {
         let way = self.find(line)?;
         match replacement {
-            Replacement::Lru => self.to_front(way),
+            Replacement::Lru => self.bring_forward(way),
             Replacement::Plru => self.order = tree::used(self.order, way, ways),
             Replacement::Fifo | Replacement::Random => {}
         }
@@ -90,7 +90,7 @@ impl<const W: usize, const P: usize> Set<W, P> {
         let way = match replacement {
             Replacement::Lru | Replacement::Fifo => {
                 let way = (self.order >> (4 * (ways - 1)) & 15) as usize;
-                self.to_front(way);
+                self.bring_forward(way);
                 way
             }
             Replacement::Plru => {
@@ -108,7 +108,7 @@ impl<const W: usize, const P: usize> Set<W, P> {
     pub(super) fn remove(&mut self, way: usize, replacement: Replacement, ways: usize) -> Entry {
         // The others look for empty ways.
         if matches!(replacement, Replacement::Lru | Replacement::Fifo) {
-            self.to_back(way, ways);
+            self.send_back(way, ways);
         }
         self.mark(way, 0);
         std::mem::take(&mut self.entries[way])
@@ -122,7 +122,7 @@ impl<const W: usize, const P: usize> Set<W, P> {
     #[inline]
     fn mark(&mut self, way: usize, print: u64) {
         let shift = 8 * (way % 8);
-        let word = &mut self.prints[way / 8 & (P - 1)];
+        let word = &mut self.prints[(way / 8) & (P - 1)];
         *word = *word & !(0xff << shift) | print << shift;
     }
 
@@ -135,7 +135,7 @@ impl<const W: usize, const P: usize> Set<W, P> {
     }
 
     #[inline]
-    fn to_front(&mut self, way: usize) {
+    fn bring_forward(&mut self, way: usize) {
         let place = self.place(way);
         let younger = self.order & ((1 << place) - 1);
         let older = self.order & !(u64::MAX >> (60 - place));
@@ -143,7 +143,7 @@ impl<const W: usize, const P: usize> Set<W, P> {
     }
 
     /// Puts an empty way where the next line goes.
-    fn to_back(&mut self, way: usize, ways: usize) {
+    fn send_back(&mut self, way: usize, ways: usize) {
         let place = self.place(way);
         let last = 4 * (ways as u32 - 1);
         let younger = self.order & ((1 << place) - 1);

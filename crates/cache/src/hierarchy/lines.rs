@@ -192,12 +192,12 @@ impl Hierarchy {
         if flags & DIRTY != 0 {
             self.nodes[index].counts[own].writebacks += 1;
             self.write_back(path, depth + 1, line);
-        } else if let Some((behind, _)) = self.paths[path].caches.get(depth + 1).copied() {
-            if self.nodes[behind].is(Inclusion::Exclusive) {
-                let set = self.set(behind, line);
-                if self.nodes[behind].array.find(set, line).is_none() {
-                    self.insert(path, depth + 1, line, flags);
-                }
+        } else if let Some((behind, _)) = self.paths[path].caches.get(depth + 1).copied()
+            && self.nodes[behind].is(Inclusion::Exclusive)
+        {
+            let set = self.set(behind, line);
+            if self.nodes[behind].array.find(set, line).is_none() {
+                self.insert(path, depth + 1, line, flags);
             }
         }
     }
