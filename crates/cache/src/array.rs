@@ -8,7 +8,7 @@ mod narrow;
 mod wide;
 
 use model::strategy::Replacement;
-use narrow::Set;
+use narrow::Narrow;
 use wide::Wide;
 
 /// A line number with what is known of the line, in one word. Line numbers are below 2^60: a line
@@ -57,24 +57,18 @@ pub(crate) struct Array {
 
 #[derive(Clone)]
 enum Lines {
-    Eight(Vec<Set<8, 1>>),
-    Sixteen(Vec<Set<16, 2>>),
+    Eight(Narrow<8, 1>),
+    Sixteen(Narrow<16, 2>),
     Wide(Wide),
 }
 
 /// The same call on whichever lines there are.
 macro_rules! on {
-    ($array:expr, $index:expr, $set:ident => $narrow:expr, $wide:ident => $other:expr) => {
-        match $array {
-            Lines::Eight(sets) => {
-                let $set = &mut sets[$index];
-                $narrow
-            }
-            Lines::Sixteen(sets) => {
-                let $set = &mut sets[$index];
-                $narrow
-            }
-            Lines::Wide($wide) => $other,
+    ($lines:expr, $narrow:ident => $few:expr, $wide:ident => $many:expr) => {
+        match $lines {
+            Lines::Eight($narrow) => $few,
+            Lines::Sixteen($narrow) => $few,
+            Lines::Wide($wide) => $many,
         }
     };
 }
@@ -83,8 +77,8 @@ impl Array {
     /// An empty cache. `ways` is 1 or more; for tree-PLRU a power of two up to 64.
     pub(crate) fn new(sets: usize, ways: usize, replacement: Replacement, seed: u64) -> Self {
         let lines = match ways {
-            0..=8 => Lines::Eight(vec![Set::new(replacement); sets]),
-            9..=16 => Lines::Sixteen(vec![Set::new(replacement); sets]),
+            0..=8 => Lines::Eight(Narrow::new(sets, replacement)),
+            9..=16 => Lines::Sixteen(Narrow::new(sets, replacement)),
             _ => Lines::Wide(Wide::new(sets, ways)),
         };
         Array {
@@ -98,8 +92,8 @@ impl Array {
     /// Where a line is, and what is known of it; nothing changes.
     #[inline]
     pub(crate) fn find(&mut self, set: usize, line: u64) -> Option<(usize, Entry)> {
-        on!(&mut self.lines, set,
-            found => found.find(line).map(|way| (way, found.entry(way))),
+        on!(&mut self.lines,
+            narrow => narrow.find(set, line).map(|way| (way, *narrow.entry(set, way))),
             wide => wide.find(set, line).map(|way| (way, *wide.entry(set, way))))
     }
 
@@ -109,15 +103,15 @@ impl Array {
     pub(crate) fn use_line(&mut self, set: usize, line: u64) -> Option<&mut Entry> {
         let replacement = self.replacement;
         let ways = self.ways;
-        on!(&mut self.lines, set,
-            found => found.use_line(line, replacement, ways),
+        on!(&mut self.lines,
+            narrow => narrow.use_line(set, line, replacement, ways),
             wide => wide.use_line(set, line, replacement))
     }
 
     /// The entry of a way that is there.
     pub(crate) fn entry(&mut self, set: usize, way: usize) -> &mut Entry {
-        on!(&mut self.lines, set,
-            found => found.entry_mut(way),
+        on!(&mut self.lines,
+            narrow => narrow.entry(set, way),
             wide => wide.entry(set, way))
     }
 
@@ -129,16 +123,16 @@ impl Array {
             _ => 0,
         };
         let (replacement, ways) = (self.replacement, self.ways);
-        on!(&mut self.lines, set,
-            found => found.put(line, flags, replacement, ways, random),
+        on!(&mut self.lines,
+            narrow => narrow.put(set, key(line) | flags, replacement, ways, random),
             wide => wide.put(set, line, flags, replacement, random))
     }
 
     /// Takes a line out. Returns its entry.
     pub(crate) fn remove(&mut self, set: usize, way: usize) -> Entry {
         let (replacement, ways) = (self.replacement, self.ways);
-        on!(&mut self.lines, set,
-            found => found.remove(way, replacement, ways),
+        on!(&mut self.lines,
+            narrow => narrow.remove(set, way, replacement, ways),
             wide => wide.remove(set, way))
     }
 
