@@ -162,6 +162,17 @@ fn a_factor_scales_every_overhead() {
         );
     }
     assert_ne!(column(&rows, 0), column(&rows, 3));
+    // The sets depend on seed and distributions alone: a study that charges nothing has the same.
+    let free = Study {
+        axis: Axis::Delays(Grid::listed([Duration::ZERO]).unwrap()),
+        cache: study::Cache::NOTHING,
+        charged: Charged {
+            profile: None,
+            ..study.charged.clone()
+        },
+        ..study.clone()
+    };
+    assert_eq!(column(&rows, 0), column(&self::rows(&free), 0));
     // The same by the key for one factor.
     let fixed =
         with("working_sets = [\"160KiB\"]\noverhead_factor = 2.5\naccounting = \"paper\"\n");
