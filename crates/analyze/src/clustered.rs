@@ -12,6 +12,7 @@
 
 use crate::info::TestInfo;
 use crate::partition::{Fit, Order, Scratch as PackScratch};
+use crate::policies::Limits;
 use crate::registry;
 use crate::uniprocessor::{Work, delayed, edf};
 use crate::verdict::{Guarantee, NotApplicable};
@@ -95,15 +96,28 @@ pub fn decide_cluster_with(
     extras: &[Extras],
     size: u32,
 ) -> Result<Option<&'static str>, NotApplicable> {
+    decide_cluster_by(tasks, extras, size, Limits::default())
+}
+
+/// [`decide_cluster_with`] by some of the tests only.
+///
+/// # Errors
+/// As [`decide_cluster`].
+pub(crate) fn decide_cluster_by(
+    tasks: &[Timing],
+    extras: &[Extras],
+    size: u32,
+    limits: Limits,
+) -> Result<Option<&'static str>, NotApplicable> {
     if extras.iter().all(Extras::is_none) {
-        return decide_cluster(tasks, size);
+        return decide_plain(tasks, size, limits, &mut Work::new());
     }
     if size == 1 {
         let decided = delayed::decide_edf(tasks, extras, &mut Work::new());
         return decided.map(|yes| yes.then_some(BY_DELAYED_EDF));
     }
     Ok(global_tests()
-        .filter(|t| is_asked(t, tasks.len()))
+        .filter(|t| limits.ask(t) && is_asked(t, tasks.len()))
         .find(|t| t.decide_with(tasks, extras, size) == Ok(true))
         .map(|t| t.name))
 }
@@ -114,6 +128,16 @@ fn decide_cluster_within(
     size: u32,
     work: &mut Work,
 ) -> Result<Option<&'static str>, NotApplicable> {
+    decide_plain(tasks, size, Limits::default(), work)
+}
+
+/// [`decide_cluster_by`] without blocking and jitter.
+fn decide_plain(
+    tasks: &[Timing],
+    size: u32,
+    limits: Limits,
+    work: &mut Work,
+) -> Result<Option<&'static str>, NotApplicable> {
     if size == 1 {
         return edf::decide_within(tasks, work).map(|yes| yes.then_some(BY_EXACT_EDF));
     }
@@ -121,7 +145,7 @@ fn decide_cluster_within(
         return Ok(Some(BY_PACKING));
     }
     Ok(global_tests()
-        .filter(|t| is_asked(t, tasks.len()))
+        .filter(|t| limits.ask(t) && is_asked(t, tasks.len()))
         .find(|t| t.decide_inflated(tasks, size) == Ok(true))
         .map(|t| t.name))
 }

@@ -41,7 +41,8 @@ impl Question<'_> {
             (Tests::Priorities, Some(priority)) => members.fixed(priority) == Ok(true),
             (Tests::Utilization, _) => self.is_bounded(members, size),
             (Tests::Deadlines, _) => {
-                let decided = clustered::decide_cluster_with(&members.tasks, &members.extras, size);
+                let (tasks, extras) = (&members.tasks, &members.extras);
+                let decided = clustered::decide_cluster_by(tasks, extras, size, self.limits);
                 matches!(decided, Ok(Some(_)))
             }
             (Tests::Named(_), _) => self.policy.named_test(self.guarantee).is_some_and(|test| {

@@ -18,6 +18,7 @@ mod costs;
 mod find;
 mod given;
 mod hold;
+mod limits;
 mod margin;
 mod members;
 mod picture;
@@ -34,6 +35,7 @@ mod urgency;
 pub use answers::{Answer, TestAnswer};
 pub use bounds::TaskBound;
 pub use costs::{Accounting, Costs, Rule};
+pub use limits::Limits;
 pub use margin::{Growth, Margin};
 pub use picture::{Cluster, Loss, Placed};
 pub use subject::{read_list, suggested};
@@ -238,10 +240,25 @@ pub fn decide(
     guarantee: Guarantee,
     costs: &Costs<'_>,
 ) -> Result<Option<bool>> {
+    decide_within(set, platform, policy, guarantee, costs, Limits::default())
+}
+
+/// [`decide`] by some of the heuristics and tests only.
+///
+/// # Errors
+/// As [`judge`].
+pub fn decide_within(
+    set: &TaskSet,
+    platform: &Platform,
+    policy: &Spec,
+    guarantee: Guarantee,
+    costs: &Costs<'_>,
+    limits: Limits,
+) -> Result<Option<bool>> {
     let policy = Subject::new(policy)?;
     let ordered = urgency::Ordered::of(set, &policy, None)?;
     let asked = ordered.as_ref().map_or(set, |ordered| &ordered.set);
-    let question = Question::new(asked, platform, policy, guarantee, costs, None)?;
+    let question = Question::new(asked, platform, policy, guarantee, costs, None)?.within(limits);
     if question.precondition().is_some() {
         return Ok(None);
     }

@@ -43,7 +43,8 @@ impl fmt::Display for Packing {
 
 /// All ways that are tried, in order.
 pub(super) fn packings(question: &Question<'_>) -> Vec<Packing> {
-    let with = |tested: bool| Fit::ALL.into_iter().map(move |fit| Packing { fit, tested });
+    let fits = question.limits.fits();
+    let with = |tested: bool| fits.iter().map(move |fit| Packing { fit: *fit, tested });
     let tasks = question.set.timings();
     if question.site.clusters.len() == 1 {
         return with(false).take(1).collect();

@@ -2,6 +2,7 @@
 
 use super::Costs;
 use super::costs::Bill;
+use super::limits::Limits;
 use super::subject::{Subject, Way};
 use crate::assign::Site;
 use crate::partition::affinity::{self, Allowed};
@@ -23,6 +24,8 @@ pub(super) struct Question<'a> {
     pub(super) kept_apart: Option<String>,
     /// The assignment to judge, instead of those that heuristics find.
     pub given: Option<&'a Assignment>,
+    /// Which heuristics and tests are asked.
+    pub limits: Limits,
 }
 
 impl<'a> Question<'a> {
@@ -67,7 +70,14 @@ impl<'a> Question<'a> {
             allowed,
             kept_apart,
             given,
+            limits: Limits::default(),
         })
+    }
+
+    /// The same with only some of the heuristics and tests.
+    #[must_use]
+    pub fn within(self, limits: Limits) -> Self {
+        Question { limits, ..self }
     }
 
     /// The tests that answer.
