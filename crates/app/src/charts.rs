@@ -4,7 +4,7 @@
 use crate::study::{crossings, curves, swept};
 use model::{Error, Result, files};
 use report::Figure;
-use report::schedulability::{self, Form, Utilization};
+use report::schedulability::{self, Curve, Form, Utilization};
 pub use report::style::Family;
 use report::style::{Print, SMALL};
 use std::path::{Path, PathBuf};
@@ -131,7 +131,7 @@ pub fn plot(results: &Results, options: &Options, dir: &Path) -> Result<Vec<Path
             "weighted",
             &results.title,
             &swept(results),
-            &curves(results, true, 0),
+            &drawn(results),
             marked,
             &caption,
         )?;
@@ -154,6 +154,18 @@ pub fn plot(results: &Results, options: &Options, dir: &Path) -> Result<Vec<Path
         written.extend(write(results, figure, options, dir)?);
     }
     Ok(written)
+}
+
+/// The curves of W up to where they are drawn: 002 §6.4 computes more than it shows.
+fn drawn(results: &Results) -> Vec<Curve> {
+    let mut all = curves(results, true, 0);
+    if let Some(end) = results.axis.drawn_to() {
+        for curve in &mut all {
+            curve.points.retain(|point| point.0 <= end);
+            curve.band.retain(|point| point.0 <= end);
+        }
+    }
+    all
 }
 
 /// What caps are, and up to which they go.

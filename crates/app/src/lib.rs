@@ -19,8 +19,10 @@
 //! | [`own`] | which of that is charged on this machine? |
 //! | [`validate`] | do sets keep here what analysis says of them? |
 //! | [`study`] | which policies keep which of many task sets? |
+//! | [`families`] | the same for every scenario of a section of 002 |
 //! | [`charts`], [`explore`] | its charts as files, and one page of many studies |
 //! | [`cache`] | what do a platform's caches do with a recorded trace? |
+//! | [`observe`], [`range`] | do the observations of 002 hold? up to where does a policy keep up? |
 //! | [`color`] | which page colors have the caches, and what are they worth? |
 //! | [`report`], [`tour`] | pages and figures of all that |
 //!
@@ -36,14 +38,17 @@ pub mod color;
 pub mod convert;
 pub mod examples;
 pub mod explore;
+pub mod families;
 pub mod generate;
 mod inputs;
 pub mod measure;
+pub mod observe;
 pub mod output;
 pub mod own;
 pub mod pages;
 pub mod platform;
 pub mod profile;
+pub mod range;
 pub mod report;
 pub mod run;
 pub mod scheduling;

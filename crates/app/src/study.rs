@@ -9,7 +9,7 @@ use report::schedulability::{self, Crossing, Curve, Swept, Unit};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use study::{Candidate, Quantity, Results, Share, Study, Threads, file, presets};
+use study::{Candidate, Factor, Quantity, Results, Share, Study, Threads, families, file, presets};
 
 /// A built-in study.
 #[derive(Clone, Debug, Serialize)]
@@ -19,14 +19,29 @@ pub struct Row {
     /// What it shows.
     pub title: String,
     /// Where it comes from.
-    pub source: &'static str,
+    pub source: String,
+}
+
+/// Studies that one command runs: every scenario of a section.
+#[derive(Clone, Debug, Serialize)]
+pub struct FamilyRow {
+    /// Its name.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it comes from.
+    pub source: String,
+    /// The names of its studies.
+    pub studies: Vec<String>,
 }
 
 /// The built-in studies. JSON: as `warmset study list --format json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct List {
-    /// In the order of the papers.
+    /// Single ones, in the order of the papers.
     pub studies: Vec<Row>,
+    /// Those in families.
+    pub families: Vec<FamilyRow>,
 }
 
 /// Lists the built-in studies.
@@ -38,8 +53,15 @@ pub fn list() -> List {
             title,
             source,
         });
+    let families = families::families().into_iter().map(|family| FamilyRow {
+        name: family.name.to_owned(),
+        title: family.title.to_owned(),
+        source: family.source,
+        studies: family.studies,
+    });
     List {
         studies: studies.collect(),
+        families: families.collect(),
     }
 }
 
@@ -61,6 +83,8 @@ pub struct Options {
     pub charge_own: bool,
     /// How overheads are charged; `None`: as the study says, else as the costs suggest.
     pub accounting: Option<Accounting>,
+    /// Another factor on all overheads.
+    pub overhead_factor: Option<Factor>,
     /// Other policies and tests by their names, separated by commas.
     pub policies: Option<String>,
     /// Keep results in this directory: counts as they come, then JSON and CSV.
@@ -118,11 +142,13 @@ fn chosen(name: &str, options: &Options, watch: &dyn Watch) -> Result<Study> {
     if let Some(platform) = options.on.given()? {
         let before = study.caps.clone();
         study = study.on(platform)?;
-        if study.caps != before {
+        let processors = study.platform.usable().len();
+        if study.caps.last() < before.last() {
             watch.note(&format!(
-                "caps above {} are left out: no task set above that can be scheduled",
-                study.platform.usable().len()
+                "caps above {processors} are left out: no task set above that can be scheduled"
             ));
+        } else if study.caps != before {
+            watch.note(&format!("caps go on to all {processors} processors"));
         }
     }
     if let Some(names) = &options.policies {
@@ -135,6 +161,7 @@ fn chosen(name: &str, options: &Options, watch: &dyn Watch) -> Result<Study> {
             false => study.charged.load,
         },
         caches: study.charged.caches,
+        judging: study.charged.judging,
         profile: match options.charged.profile()?.or(study.charged.profile.take()) {
             None if options.charge_own && study.platform.name == own::NAME => own::in_use()?,
             profile => profile,
@@ -147,6 +174,7 @@ fn chosen(name: &str, options: &Options, watch: &dyn Watch) -> Result<Study> {
         study.until_ci = Some(width);
         study.sets = study::enough_for(width).map_err(|e| e.at("--until-ci"))?;
     }
+    study.overhead_factor = options.overhead_factor.unwrap_or(study.overhead_factor);
     study.sets = options.sets.unwrap_or(study.sets);
     study.seed = options.seed.unwrap_or(study.seed);
     Ok(study)

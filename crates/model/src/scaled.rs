@@ -57,6 +57,11 @@ impl Platform {
         .in_order())
     }
 
+    /// Was it made by [`Platform::scaled`], and measured nowhere?
+    pub fn is_scaled(&self) -> bool {
+        self.notes.iter().any(|note| note.starts_with("scaled: "))
+    }
+
     /// The processors of these origins: which repetition, and which processor of it.
     fn repeated(&self, origin: &[(u32, CpuId)]) -> Vec<Processor> {
         let after = |number: fn(&Processor) -> u32| {

@@ -3,7 +3,7 @@
 
 use crate::axis::Axis;
 use crate::panel::{Entry, Layer, Panel, Sketch};
-use crate::style::{Ink, Look};
+use crate::style::{Ink, LOOKS, Look};
 use crate::svg::Figure;
 use crate::words;
 use model::{Bytes, Result};
@@ -381,8 +381,46 @@ fn shares(form: &Form, label: &str, marks: &[Layer], curves: &[Curve]) -> Axis {
     y
 }
 
+/// A policy and the load under which it was judged, where its name says so: `EDF-WM idle`.
+fn under_load(name: &str) -> Option<(&str, bool)> {
+    let idle = name.strip_suffix(" idle").map(|name| (name, true));
+    idle.or_else(|| Some((name.strip_suffix(" load")?, false)))
+}
+
+/// The look of a policy that is drawn under both loads: the same ink and marker, dashes in an idle
+/// system.
+fn look_under_load(curves: &[Curve], policy: &str, idle: bool) -> Look {
+    let mut known: Vec<&str> = Vec::new();
+    for (name, _) in curves.iter().filter_map(|c| under_load(&c.policy)) {
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    let place = known.iter().position(|name| *name == policy).unwrap_or(0);
+    let more = [Ink::Sky, Ink::Gray];
+    let ink = match place.checked_sub(LOOKS.len()) {
+        None => LOOKS[place].ink,
+        Some(beyond) => more[beyond % more.len()],
+    };
+    // Markers come again where there are more policies than shapes; their dashes are others then.
+    let dash = match (place < LOOKS.len(), idle) {
+        (true, false) => "",
+        (true, true) => "6 3",
+        (false, false) => "9 3 2 3",
+        (false, true) => "2 2.5",
+    };
+    Look {
+        ink,
+        dash,
+        marker: LOOKS[place % LOOKS.len()].marker,
+    }
+}
+
 /// How the curve of this index is drawn. Two policies of one family must not look alike.
 fn look_of(curves: &[Curve], index: usize) -> Look {
+    if let Some((policy, idle)) = under_load(&curves[index].policy) {
+        return look_under_load(curves, policy, idle);
+    }
     let look = Look::of_policy(&curves[index].policy);
     match curves[..index]
         .iter()

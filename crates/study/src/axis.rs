@@ -77,7 +77,7 @@ impl Quantity {
     }
 
     /// A number of it as people write it.
-    fn text(self, number: u64) -> String {
+    pub(crate) fn text(self, number: u64) -> String {
         match self {
             Quantity::Delay => Duration::from_nanos(number).to_string(),
             Quantity::WorkingSet => Bytes::new(number).to_string(),
@@ -92,7 +92,7 @@ impl Quantity {
     ///
     /// # Errors
     /// It is none.
-    fn read(self, text: &str) -> Result<u64> {
+    pub(crate) fn read(self, text: &str) -> Result<u64> {
         match self {
             Quantity::Delay => text.parse::<Duration>().map(Duration::nanos),
             Quantity::WorkingSet => text.parse::<Bytes>().map(Bytes::get),
@@ -161,6 +161,7 @@ impl Axis {
             quantity: self.quantity(),
             scaled_from: None,
             points: self.numbers(),
+            drawn_to: None,
         }
     }
 }
@@ -175,6 +176,8 @@ pub struct Swept {
     /// The values by their numbers, ascending: nanoseconds, bytes, thousandths of a factor,
     /// processors.
     pub points: Vec<u64>,
+    /// Up to which of these numbers charts go; `None`: to the end.
+    pub drawn_to: Option<u64>,
 }
 
 impl Swept {
@@ -198,11 +201,19 @@ impl Swept {
 
     /// A value by its place, in its unit.
     pub fn value(&self, at: usize) -> f64 {
-        let number = self.points[at] as f64;
+        self.in_unit(self.points[at])
+    }
+
+    fn in_unit(&self, number: u64) -> f64 {
         match self.quantity {
-            Quantity::OverheadFactor => number / 1000.0,
-            _ => number,
+            Quantity::OverheadFactor => number as f64 / 1000.0,
+            _ => number as f64,
         }
+    }
+
+    /// Up to which value charts go, in its unit; `None`: to the end.
+    pub fn drawn_to(&self) -> Option<f64> {
+        self.drawn_to.map(|number| self.in_unit(number))
     }
 
     /// A value by its place, as people write it: `500us`, `64KiB`, `1.5`, `24`.
@@ -251,6 +262,8 @@ impl Serialize for Swept {
             title: String,
             unit: &'a str,
             points: Points<'a>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            drawn_to: Option<f64>,
         }
         let out = Out {
             name: self.quantity.name(),
@@ -263,6 +276,7 @@ impl Serialize for Swept {
                 }
                 _ => Points::Whole(&self.points),
             },
+            drawn_to: self.drawn_to(),
         };
         out.serialize(s)
     }

@@ -2,9 +2,10 @@
 
 use analyze::Guarantee;
 use analyze::policies::{Accounting, Costs};
-use model::{Bytes, Duration, Load, Platform, Profile, Result, Statistic};
+use model::{Bytes, Duration, Error, Load, Platform, Profile, Result, Statistic};
 use serde::Serialize;
 use std::fmt;
+use std::str::FromStr;
 
 /// Where the costs of preemptions and migrations come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -14,6 +15,43 @@ pub enum Caches {
     Delay,
     /// The profile, by working set size and by what the policy does to a job (002 §6.4).
     WorkingSet,
+}
+
+/// By which heuristics and tests EDF is judged, partitioned, in clusters or global.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Judging {
+    /// As `check` does: every heuristic and every test.
+    Check,
+    /// As 000 §5 and 002 §6.3 do: worst fit in decreasing utilization, and for hard clusters five
+    /// tests ([`MAJOR_TESTS`](crate::MAJOR_TESTS)).
+    Paper,
+}
+
+impl Judging {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Judging::Check => "check",
+            Judging::Paper => "paper",
+        }
+    }
+}
+
+impl fmt::Display for Judging {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Judging {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        let all = [Judging::Check, Judging::Paper];
+        all.into_iter().find(|j| j.name() == text).ok_or_else(|| {
+            Error::new(format!("unknown way of judging `{text}`"))
+                .remedy("write `check` for every heuristic and test, or `paper` for worst fit and five tests")
+        })
+    }
 }
 
 /// What a study charges besides its delays D, and how: as the options of `check` say it.
@@ -31,6 +69,9 @@ pub struct Charged {
     /// Where the costs of preemptions and migrations come from. A study sets it as its axis asks
     /// for.
     pub caches: Caches,
+    /// By which heuristics and tests EDF is judged; `None`: as in the paper where one delay D a job
+    /// is charged, else as `check` does.
+    pub judging: Option<Judging>,
 }
 
 impl Default for Charged {
@@ -41,6 +82,7 @@ impl Default for Charged {
             statistic: None,
             accounting: None,
             caches: Caches::Delay,
+            judging: None,
         }
     }
 }
@@ -60,6 +102,15 @@ impl Charged {
     /// How overheads are charged.
     pub fn accounting(&self) -> Accounting {
         self.costs(Duration::ZERO).accounting()
+    }
+
+    /// By which heuristics and tests EDF is judged.
+    pub fn judging(&self) -> Judging {
+        let is_plain = self.accounting() == Accounting::OneDelay && self.caches == Caches::Delay;
+        self.judging.unwrap_or(match is_plain {
+            true => Judging::Paper,
+            false => Judging::Check,
+        })
     }
 
     /// The profile, where its overheads are charged.

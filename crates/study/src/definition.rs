@@ -35,6 +35,9 @@ pub struct Study {
     pub caps: Grid<Cap>,
     /// What is swept.
     pub axis: Axis,
+    /// Up to which number of the axis charts go: nanoseconds, bytes, thousandths, processors. `None`:
+    /// to its end.
+    pub drawn_to: Option<u64>,
     /// What caches cost where the axis does not sweep it.
     pub cache: Cache,
     /// A factor on all overheads of the profile, cache delays included, where the axis does not
@@ -92,8 +95,9 @@ impl Study {
         self.prepare().map(drop)
     }
 
-    /// The same study on another platform, without the caps above what it has: no task set above
-    /// that can be scheduled.
+    /// The same study on another platform. Caps that end at the number of processors end at the new
+    /// one, with the same step; of others those above it are left out: no task set above that can be
+    /// scheduled.
     ///
     /// # Errors
     /// All caps are above that.
@@ -102,7 +106,13 @@ impl Study {
             return Ok(Study { platform, ..self });
         }
         let most = Cap::from_thousandths((platform.usable().len() as u32).saturating_mul(1000));
-        let caps = self.caps.up_to(most).ok_or_else(|| {
+        let before =
+            Cap::from_thousandths((self.platform.usable().len() as u32).saturating_mul(1000));
+        let all = match self.caps.last() == Some(before) {
+            true => self.caps.going_on_to(most),
+            false => self.caps,
+        };
+        let caps = all.up_to(most).ok_or_else(|| {
             Error::new(format!(
                 "the lowest cap of the study is above the {} processors of `{}`",
                 platform.usable().len(),
@@ -110,9 +120,18 @@ impl Study {
             ))
             .remedy("give more processors, or write a study with lower caps")
         })?;
+        let title = match platform.is_scaled() {
+            true => format!(
+                "{}, scaled to {} processors",
+                self.title,
+                platform.usable().len()
+            ),
+            false => self.title,
+        };
         Ok(Study {
             platform,
             caps,
+            title,
             ..self
         })
     }
@@ -137,6 +156,7 @@ impl Study {
     pub(crate) fn swept(&self) -> Swept {
         Swept {
             scaled_from: self.caps_are_shares().then(|| self.platform.name.clone()),
+            drawn_to: self.drawn_to,
             ..self.axis.swept()
         }
     }
@@ -151,7 +171,16 @@ impl Study {
             caches,
             ..self.charged.clone()
         };
-        charged.told(self.guarantee)
+        let told = charged.told(self.guarantee);
+        crate::charged::Told {
+            load: told.load.filter(|_| !self.names_loads()),
+            ..told
+        }
+    }
+
+    /// Does a policy name the load of its cache delays itself, as in `edf-wm@idle`?
+    pub(crate) fn names_loads(&self) -> bool {
+        self.policies.iter().any(|policy| policy.contains('@'))
     }
 
     /// How the sets of a cap are made.

@@ -66,6 +66,9 @@ pub fn from_toml(
             Some(v) => grid_of(&v)?,
             None => base.caps,
         },
+        drawn_to: base
+            .drawn_to
+            .filter(|_| axis_of(&root).is_ok_and(|axis| axis.is_none())),
         axis: axis_of(&root)?.unwrap_or(base.axis),
         cache: cache_of(&root)?.unwrap_or(base.cache),
         overhead_factor: match root.get("overhead_factor") {
@@ -92,7 +95,12 @@ pub fn from_toml(
         statistic: optional(&root, "statistic")?.or(study.charged.statistic),
         accounting: optional(&root, "accounting")?.or(study.charged.accounting),
         caches: study.charged.caches,
+        judging: optional(&root, "judging")?.or(study.charged.judging),
     };
+    if let Some(v) = root.get("drawn_to") {
+        let number = study.axis.quantity().read(v.text()?);
+        study.drawn_to = Some(number.map_err(|e| v.place(e))?);
+    }
     study = match root.get("title") {
         Some(_) => Study { charged, ..study },
         None => study.charging(charged),
@@ -321,6 +329,9 @@ impl Study {
         if let Some(width) = self.until_ci {
             let _ = writeln!(text, "until_ci = {width}");
         }
+        if let Some(end) = self.drawn_to {
+            let _ = writeln!(text, "drawn_to = \"{}\"", self.axis.quantity().text(end));
+        }
         match self.cache {
             Cache::NOTHING => {}
             Cache::Delay(delay) => {
@@ -345,6 +356,9 @@ impl Study {
         // Left out where it is the default.
         if self.charged.profile.is_some() || self.charged.accounting() != Accounting::OneDelay {
             let _ = writeln!(text, "accounting = \"{}\"", self.charged.accounting());
+        }
+        if let Some(judging) = self.charged.judging {
+            let _ = writeln!(text, "judging = \"{judging}\"");
         }
         text
     }
@@ -375,11 +389,15 @@ impl Study {
     /// Where its results come from. No time and no machine: counts depend on neither.
     pub fn provenance(&self) -> Provenance {
         let preset = presets::find(&self.name).is_ok_and(|p| {
+            let charged = Charged {
+                judging: p.charged.judging,
+                ..self.charged.clone()
+            };
             let same = Study {
                 sets: self.sets,
                 seed: self.seed,
                 policies: self.policies.clone(),
-                ..p.charging(self.charged.clone())
+                ..p.charging(charged)
             };
             same == *self && self.has_known_profile()
         });

@@ -267,6 +267,21 @@ impl<T: Value> Grid<T> {
         numbers.filter_map(T::of).collect()
     }
 
+    /// The last value.
+    pub fn last(&self) -> Option<T> {
+        self.values().last().copied()
+    }
+
+    /// The same with as many further values as there are steps up to `end`; a single value at the end
+    /// stays alone.
+    #[must_use]
+    pub fn going_on_to(mut self, end: T) -> Self {
+        if let Some(span) = self.spans.last_mut().filter(|span| !span.is_single()) {
+            span.to = span.to.max(end);
+        }
+        self
+    }
+
     /// The same without the values above `most`; `None` if none is left.
     pub fn up_to(&self, most: T) -> Option<Self> {
         let spans = self.spans.iter().filter(|span| span.from <= most);

@@ -2,7 +2,7 @@
 //! registry.
 
 use crate::brute_force::BruteForce;
-use crate::charged::{Caches, Charged};
+use crate::charged::{Caches, Charged, Judging};
 use crate::judges::{Catalogued, Clustered, HardClusters, Registered};
 use analyze::clustered::Scratch;
 use analyze::partition::Fit;
@@ -10,7 +10,7 @@ use analyze::policies::Accounting;
 use analyze::{Guarantee, registry};
 use model::error::nearest;
 use model::{
-    Bytes, Called, ClusterSpec, Details, Duration, Error, Platform, Result, TaskSet, Timing,
+    Bytes, Called, ClusterSpec, Details, Duration, Error, Load, Platform, Result, TaskSet, Timing,
 };
 use policy::Spec;
 use policy::catalog::{self, Info, Needs, Order, Tests};
@@ -111,6 +111,9 @@ impl Candidate {
         charged: &Charged,
     ) -> Result<Self> {
         let name = name.trim();
+        if let Some((policy, load)) = under_load(name) {
+            return Self::under(policy, load, platform, guarantee, charged);
+        }
         if let Some(simulated) = name.strip_prefix("brute-force:") {
             return Ok(Candidate {
                 name: name.to_owned(),
@@ -130,25 +133,7 @@ impl Candidate {
             Guarantee::Hard => info.hard,
             Guarantee::Soft => info.soft,
         };
-        let by_check = || {
-            match fit {
-            None => Self::of_catalog(&called, &spec, platform, guarantee, charged),
-            Some(fit) => Err(called
-                .error(match charged.caches {
-                    Caches::Delay => format!(
-                        "by the accounting `{}` tasks are packed by every heuristic, not by `{fit}` alone",
-                        charged.accounting()
-                    ),
-                    Caches::WorkingSet => format!(
-                        "with working sets tasks are packed by every heuristic, not by `{fit}` alone"
-                    ),
-                })
-                .remedy(format!(
-                    "leave `{fit}` out, or choose delays and the accounting `{}`",
-                    Accounting::OneDelay
-                ))),
-        }
-        };
+        let by_check = || Self::of_catalog(&called, &spec, fit, platform, guarantee, charged);
         let clusters = match (tests, spec.needs()?) {
             (Tests::None, _) => {
                 return Err(Error::new(format!(
@@ -161,6 +146,7 @@ impl Candidate {
             }
             // Each policy has its own delays.
             _ if charged.caches == Caches::WorkingSet => return by_check(),
+            _ if charged.judging() == Judging::Check => return by_check(),
             // The way of 000 §5 and 002 §6.3 is for earliest deadline first.
             (_, Needs::Nothing) if spec.order()? == Order::Deadlines => ClusterSpec::Global,
             (_, Needs::Clusters(clusters)) if spec.order()? == Order::Deadlines => clusters,
@@ -184,10 +170,42 @@ impl Candidate {
         Ok(Candidate::new(called.to_string(), label(&called), judge))
     }
 
-    /// As `check` judges it: every packing and every test of its row.
+    /// The policy with the cache delays of one load, whatever that of the study is, so that a figure
+    /// has both (002 §6.4).
+    fn under(
+        policy: &str,
+        load: &str,
+        platform: &Platform,
+        guarantee: Guarantee,
+        charged: &Charged,
+    ) -> Result<Self> {
+        let place = |e: Error| e.at(format!("policy `{policy}@{load}`"));
+        let load: Load = load.trim().parse().map_err(place)?;
+        if charged.caches == Caches::Delay {
+            return Err(place(
+                Error::new(format!(
+                    "one delay stands for what caches cost, {load} or not"
+                ))
+                .remedy(format!("write `{policy}`, or sweep `working_sets`")),
+            ));
+        }
+        let charged = Charged {
+            load,
+            ..charged.clone()
+        };
+        let found = Self::find(policy, platform, guarantee, &charged)?;
+        Ok(Candidate {
+            name: format!("{}@{load}", found.name),
+            label: format!("{} {load}", found.label),
+            judge: found.judge,
+        })
+    }
+
+    /// As `check` judges it: every packing, or the one that is named, and every test of its row.
     fn of_catalog(
         called: &Called,
         spec: &Spec,
+        fit: Option<Fit>,
         platform: &Platform,
         guarantee: Guarantee,
         charged: &Charged,
@@ -202,7 +220,13 @@ impl Candidate {
                 .clusters(clusters)
                 .map_err(|e| e.at(format!("policy `{called}`")))?;
         }
-        let judge = Catalogued::new(spec.clone(), platform.clone(), guarantee, charged.clone());
+        let judge = Catalogued {
+            spec: spec.clone(),
+            platform: platform.clone(),
+            guarantee,
+            charged: charged.clone(),
+            fit,
+        };
         Ok(Candidate::new(
             called.to_string(),
             label(called),
@@ -280,6 +304,11 @@ impl Candidate {
     pub fn judge(&self) -> &dyn Judge {
         &*self.judge
     }
+}
+
+/// A policy and the load behind it, as in `edf-wm@idle`.
+fn under_load(name: &str) -> Option<(&str, &str)> {
+    name.rsplit_once('@')
 }
 
 /// As it is named in figures.
@@ -397,23 +426,51 @@ mod tests {
     }
 
     #[test]
-    fn a_heuristic_is_not_named_where_all_are_tried() {
+    fn a_heuristic_is_named_whatever_the_accounting() {
         let platform = Platform::builtin("xeon-l7455").unwrap();
-        for accounting in [Accounting::Paper, Accounting::Warmset] {
+        for accounting in Accounting::ALL {
             let charged = Charged {
                 accounting: Some(accounting),
                 ..Charged::default()
             };
             for guarantee in [Guarantee::Hard, Guarantee::Soft] {
-                let find = |name| Candidate::find(name, &platform, guarantee, &charged);
-                for name in ["p-edf:ffd", "c-edf:l2,bfd"] {
-                    let e = find(name).map(|c| c.name().to_owned()).unwrap_err();
-                    let e = e.to_string();
-                    assert!(e.contains("every heuristic"), "{name}: {e}");
-                    assert!(e.contains("and the accounting `one-delay`"), "{name}: {e}");
+                for (name, wanted) in [
+                    ("p-edf", "P-EDF"),
+                    ("p-edf:ffd", "P-EDF-FFD"),
+                    ("c-edf:l2,bfd", "C-EDF-L2-BFD"),
+                ] {
+                    let found = Candidate::find(name, &platform, guarantee, &charged).unwrap();
+                    assert_eq!((found.name(), found.label()), (name, wanted));
                 }
-                assert_eq!(find("p-edf").unwrap().label(), "P-EDF");
             }
         }
+    }
+
+    #[test]
+    fn a_policy_names_the_load_of_its_cache_delays() {
+        let platform = Platform::builtin("xeon-l7455").unwrap();
+        let sized = Charged {
+            profile: model::Profile::builtin("xeon-l7455").ok(),
+            caches: Caches::WorkingSet,
+            ..Charged::default()
+        };
+        let find = |name, charged: &Charged| {
+            let found = Candidate::find(name, &platform, Guarantee::Hard, charged);
+            found.map(|found| (found.name().to_owned(), found.label().to_owned()))
+        };
+        let (name, label) = find("nps-f:delta=4@idle", &sized).unwrap();
+        assert_eq!(
+            (name.as_str(), label.as_str()),
+            ("nps-f:delta=4@idle", "NPS-F-DELTA-4 idle")
+        );
+        let e = find("edf-wm@busy", &sized).unwrap_err().to_string();
+        assert!(
+            e.contains("policy `edf-wm@busy`") && e.contains("idle"),
+            "{e}"
+        );
+        let e = find("p-edf@idle", &Charged::default())
+            .unwrap_err()
+            .to_string();
+        assert!(e.contains("sweep `working_sets`"), "{e}");
     }
 }

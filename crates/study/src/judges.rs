@@ -5,11 +5,11 @@
 //! over-utilized. Under P-EDF soft is hard: bounded tardiness on one processor is none. All else is
 //! decided as `check` does.
 
-use crate::charged::{Caches, Charged};
+use crate::charged::{Caches, Charged, Judging};
 use crate::judge::{Asked, Judge};
 use analyze::clustered::Scratch;
 use analyze::partition::{Fit, Order as Placement, Scratch as PackScratch};
-use analyze::policies;
+use analyze::policies::{self, Limits};
 use analyze::registry::{self, TestInfo};
 use analyze::uniprocessor::edf;
 use analyze::{Decision, Guarantee, NotApplicable};
@@ -17,26 +17,28 @@ use model::{Error, Platform, Result, Timing};
 use policy::Spec;
 use policy::catalog::{self, Info, Needs, Tests};
 
-/// A policy of the catalog, judged as `check` does: every packing and every test of its row.
+/// A policy of the catalog, judged as `check` does: every packing and every test of its row, unless
+/// the study asks for some.
 pub(crate) struct Catalogued {
-    spec: Spec,
-    platform: Platform,
-    guarantee: Guarantee,
-    charged: Charged,
+    pub spec: Spec,
+    pub platform: Platform,
+    pub guarantee: Guarantee,
+    pub charged: Charged,
+    /// The only heuristic, where one is named.
+    pub fit: Option<Fit>,
 }
 
 impl Catalogued {
-    pub(crate) fn new(
-        spec: Spec,
-        platform: Platform,
-        guarantee: Guarantee,
-        charged: Charged,
-    ) -> Self {
-        Catalogued {
-            spec,
-            platform,
-            guarantee,
-            charged,
+    fn limits(&self) -> Limits {
+        match self.charged.judging() {
+            Judging::Check => Limits {
+                fit: self.fit,
+                tests: None,
+            },
+            Judging::Paper => Limits {
+                fit: Some(self.fit.unwrap_or_default()),
+                tests: Some(&MAJOR_TESTS),
+            },
         }
     }
 
@@ -49,7 +51,9 @@ impl Judge for Catalogued {
     fn accepts(&self, set: &Asked<'_>, _: &mut Scratch) -> Result<bool> {
         let tasks = set.tasks()?;
         let costs = self.charged.costs(set.delay);
-        let judged = policies::decide(&tasks, &self.platform, &self.spec, self.guarantee, &costs)?;
+        let (platform, spec, guarantee) = (&self.platform, &self.spec, self.guarantee);
+        let limits = self.limits();
+        let judged = policies::decide_within(&tasks, platform, spec, guarantee, &costs, limits)?;
         judged.ok_or_else(|| {
             Error::new("no test of the policy applies to the set")
                 .remedy("choose other policies, or other deadlines")

@@ -3,7 +3,8 @@
 //!
 //! A [`Study`] says which sets, platform, policies and grid; [`run`] judges it in memory,
 //! [`run_in`] in a directory that keeps what was done; [`Results`] hold counts, curves and
-//! crossings. [`presets`] are the studies of the papers.
+//! crossings. [`presets`] are the studies of the papers, [`families`] those of 002, chapter 6, in one;
+//! [`observe`] holds its observations against results, [`ranges`] compares two policies.
 //!
 //! ```
 //! let mut study = study::presets::find("ospert10-fig5")?;
@@ -18,17 +19,22 @@
 
 mod axis;
 pub mod brute_force;
+pub mod chapter6;
 mod charged;
 mod definition;
+pub mod families;
+mod figures;
 pub mod file;
 mod grid;
 mod judge;
 mod judges;
 mod notes;
+pub mod observe;
 mod part;
 mod points;
 mod prepared;
 pub mod presets;
+pub mod ranges;
 mod results;
 mod run;
 pub mod schema;
@@ -38,7 +44,7 @@ mod tally;
 
 pub use analyze::policies::Accounting;
 pub use axis::{Axis, Quantity, Swept};
-pub use charged::{Caches, Charged, Told};
+pub use charged::{Caches, Charged, Judging, Told};
 pub use definition::{Cache, MAX_COUNTS, MAX_SETS, Study};
 pub use grid::{Cap, Factor, Grid, Value};
 pub use judge::{Asked, Candidate, Judge};
@@ -47,4 +53,4 @@ pub use part::{Counts, Part, Share, Work};
 pub use results::{Curve, Results, wilson};
 pub use run::{Executor, Shard, Threads, run, run_by};
 pub use stages::enough_for;
-pub use store::{fits_in, load, merge, run_in, run_share_in};
+pub use store::{fits_in, load, load_whole, merge, run_in, run_share_in};

@@ -2,6 +2,7 @@
 //! out, what was scaled.
 
 use crate::axis::Quantity;
+use crate::charged::Judging;
 use crate::definition::Study;
 use crate::grid::Factor;
 use crate::judge::Candidate;
@@ -15,6 +16,13 @@ impl Study {
         let mut notes: Vec<String> = self.left_out().into_iter().collect();
         notes.extend(self.overheads(prepared));
         notes.extend(self.scaled());
+        if self.charged.judging == Some(Judging::Paper) {
+            notes.push(
+                "P-EDF and C-EDF are packed by worst fit in decreasing utilization alone, and hard clusters pass any of five \
+                 tests: GFB, BAK, BAR, BCL, BCLI."
+                    .to_owned(),
+            );
+        }
         if !prepared.has_delays() {
             return notes;
         }
@@ -52,6 +60,12 @@ impl Study {
                 self.platform.usable().len()
             ));
         }
+        if self.platform.is_scaled() {
+            notes.push(format!(
+                "Scaled: the platform `{}` is one of the same sockets and caches, repeated or left out, at the same costs.",
+                self.platform.name
+            ));
+        }
         let Some(profile) = &self.charged.profile else {
             return notes;
         };
@@ -78,7 +92,10 @@ impl Study {
             notes.push(format!(
                 "Each kind of preemption and migration costs what the profile `{name}` ({}) says for the working set size{beyond}; \
                  no working set costs nothing.",
-                self.charged.load
+                match self.names_loads() {
+                    true => "idle or load, as each policy says".to_owned(),
+                    false => self.charged.load.to_string(),
+                }
             ));
         }
         notes

@@ -11,6 +11,7 @@ use crate::axis::Axis;
 use crate::charged::Charged;
 use crate::definition::{Cache, Study};
 use crate::grid::{Cap, Factor, Grid};
+use crate::{families, figures};
 use analyze::Guarantee;
 use generate::{Deadlines, Fill};
 use model::error::nearest;
@@ -41,7 +42,7 @@ enum Spacing {
 }
 
 /// What every title says, as the figures that the presets are named after charge these overheads.
-const WITHOUT: &str = "no kernel overheads";
+pub(crate) const WITHOUT: &str = "no kernel overheads";
 
 impl Study {
     /// The same study with other costs; a title that says that there are no overheads says which
@@ -167,6 +168,7 @@ impl Preset {
                 cap(if coarse { 1_000 } else { 250 }),
             )?,
             axis: Axis::Delays(delays),
+            drawn_to: None,
             cache: Cache::NOTHING,
             overhead_factor: Factor::ONE,
             sets: if coarse {
@@ -183,12 +185,15 @@ impl Preset {
     }
 }
 
-/// Every preset: name, title, source.
-pub fn list() -> Vec<(String, String, &'static str)> {
-    presets()
-        .into_iter()
-        .map(|p| (p.name, p.title, p.source))
-        .collect()
+/// Every preset that is no member of a family: name, title, source.
+pub fn list() -> Vec<(String, String, String)> {
+    let own = presets().into_iter();
+    let own = own.map(|p| (p.name, p.title, p.source.to_owned()));
+    let figures = figures::names()
+        .filter_map(figures::find)
+        .filter_map(Result::ok)
+        .map(|study| (study.name, study.title, study.source));
+    own.chain(figures).collect()
 }
 
 /// The preset of a name.
@@ -197,10 +202,27 @@ pub fn list() -> Vec<(String, String, &'static str)> {
 /// There is none: suggests the nearest.
 pub fn find(name: &str) -> Result<Study> {
     let all = presets();
+    if let Some(study) = figures::find(name).or_else(|| families::find(name)) {
+        return study;
+    }
     match all.iter().find(|p| p.name == name) {
         Some(preset) => preset.study(),
+        None if !families::members(name).is_empty() => Err(Error::new(format!(
+            "`{name}` stands for {} studies, not for one",
+            families::members(name).len()
+        ))
+        .remedy(format!(
+            "name one of them, such as `{}`",
+            families::members(name)[0]
+        ))),
         None => {
-            let near = nearest(name, all.iter().map(|p| p.name.as_str()));
+            let mut names: Vec<String> = all.iter().map(|p| p.name.clone()).collect();
+            names.extend(figures::names().map(str::to_owned));
+            for family in families::families() {
+                names.push(family.name.to_owned());
+                names.extend(family.studies);
+            }
+            let near = nearest(name, names.iter().map(String::as_str));
             Err(
                 Error::new(format!("there is no study `{name}`")).remedy(match near {
                     Some(near) => format!("did you mean `{near}`? `warmset study list` shows all"),
@@ -270,13 +292,16 @@ mod tests {
     /// figure.
     #[test]
     fn every_preset_says_that_kernel_overheads_are_left_out() {
-        for (name, title, source) in list() {
+        let members = families::families().into_iter().flat_map(|f| f.studies);
+        let members = members.map(|name| find(&name).unwrap());
+        let members = members.map(|study| (study.name, study.title, study.source));
+        for (name, title, source) in list().into_iter().chain(members) {
             assert!(title.contains("no kernel overheads"), "{name}: {title}");
             let study = find(&name).unwrap();
             let notes = study.notes(&study.prepare().unwrap());
             let note = notes.first().map_or("", String::as_str);
             assert!(
-                note.contains(source) && note.contains("are left out here"),
+                note.contains(&source) && note.contains("are left out here"),
                 "{name}: {note}"
             );
         }

@@ -6,7 +6,8 @@
 //! meaning of several keys together is left to the reader.
 
 use crate::axis::Quantity;
-use crate::presets;
+use crate::charged::Judging;
+use crate::{families, presets};
 use analyze::policies::Accounting;
 use analyze::registry;
 use generate::{Deadlines, Periods, Utilizations};
@@ -61,7 +62,7 @@ fn owned<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
 const ANY: &str = "^.+$";
 
 /// Every key, in the order of documents.
-pub(crate) const KEYS: [Key; 28] = [
+pub(crate) const KEYS: [Key; 30] = [
     Key {
         name: "name",
         about: "A short name.",
@@ -80,7 +81,7 @@ pub(crate) const KEYS: [Key; 28] = [
     Key {
         name: "based_on",
         about: "A built-in study whose parameters hold where the file names none.",
-        kind: Kind::Words(|| presets::list().into_iter().map(|(name, ..)| name).collect()),
+        kind: Kind::Names(built_in, "^bastoni11-fig[BC]\\.[0-9]+[abc]$"),
     },
     Key {
         name: "platform",
@@ -155,6 +156,11 @@ pub(crate) const KEYS: [Key; 28] = [
         kind: Kind::Grid(Unit::Count),
     },
     Key {
+        name: "drawn_to",
+        about: "Up to which value of what is swept charts go; default: to its end.",
+        kind: Kind::Text,
+    },
+    Key {
         name: "delay",
         about: "The delay D where neither delays nor working sets are swept.",
         kind: Kind::One(Unit::Time),
@@ -214,7 +220,22 @@ pub(crate) const KEYS: [Key; 28] = [
         about: "How overheads are charged.",
         kind: Kind::Words(|| owned(Accounting::ALL.map(Accounting::name))),
     },
+    Key {
+        name: "judging",
+        about: "By which heuristics and tests EDF is judged: every one, as `warmset check` does, or worst fit and five tests, \
+                as 002 §6.3 does.",
+        kind: Kind::Words(|| owned([Judging::Check, Judging::Paper].map(Judging::name))),
+    },
 ];
+
+/// The names of the built-in studies, those in families too.
+fn built_in() -> Vec<String> {
+    let single = presets::list().into_iter().map(|(name, ..)| name);
+    let families = families::families().into_iter();
+    single
+        .chain(families.flat_map(|family| family.studies))
+        .collect()
+}
 
 impl Unit {
     fn schema(self) -> Value {
@@ -262,7 +283,7 @@ fn policies() -> Value {
         .collect();
     let any = |names: &[&str]| names.join("|");
     let form = format!(
-        "^\\s*((brute-force:)?({p}|{capital})(:.+)?|{t}|{s})\\s*$",
+        "^\\s*((brute-force:)?({p}|{capital})(:.+)?|{t}|{s})(@(idle|load))?\\s*$",
         p = any(&policies),
         capital = policies.join("|").to_uppercase(),
         t = any(&tests),

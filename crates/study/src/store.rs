@@ -275,6 +275,14 @@ fn read_study(dir: &Path) -> Result<Study> {
 /// # Errors
 /// No study is there, it is not complete, or a file is not from one.
 pub fn load(dir: &Path) -> Result<Results> {
+    load_whole(dir).map(|(_, results)| results)
+}
+
+/// The same with the study itself.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_whole(dir: &Path) -> Result<(Study, Results)> {
     let study = read_study(dir)?;
     let mut work = Work::new(&study)?;
     read_counts(dir, &mut work)?;
@@ -287,7 +295,9 @@ pub fn load(dir: &Path) -> Result<Results> {
         .at(dir.display())
         .remedy("run `warmset study run` on it again"));
     }
-    Results::of(&study, &work.prepared, work.shards())
+    let results = Results::of(&study, &work.prepared, work.shards())?;
+    drop(work);
+    Ok((study, results))
 }
 
 fn read<T>(path: &Path, from_toml: impl Fn(&str) -> Result<T>) -> Result<T> {

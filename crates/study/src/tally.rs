@@ -107,6 +107,7 @@ mod tests {
             axis: Swept {
                 quantity: Quantity::Delay,
                 scaled_from: None,
+                drawn_to: None,
                 points: vec![0, 1_000, 2_000],
             },
             policies: vec!["A".to_owned(), "LONG".to_owned()],

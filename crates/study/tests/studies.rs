@@ -35,6 +35,7 @@ fn weighted_schedulability_weighs_by_utilization() {
         processors: 3,
         policies: vec!["A".into(), "B".into()],
         axis: Swept {
+            drawn_to: None,
             quantity: Quantity::Delay,
             scaled_from: None,
             points: vec![0, 100_000, 200_000],

@@ -125,6 +125,25 @@ fn a_study_in_a_directory_says_that_caps_are_kept() {
     );
 }
 
+/// Which study of a family was stopped is said, and the studies before it stay.
+#[test]
+fn a_family_in_a_directory_says_which_study_was_stopped() {
+    let dir = directory();
+    let study = "bastoni11-6.3-soft-uniform-heavy-short";
+    let there = dir.path().join("out").join(study).join("study.toml");
+    let out = interrupted(
+        dir.path(),
+        "study run bastoni11-6.3-soft-uniform-heavy --sets 1000000 -o out",
+        || there.exists(),
+    );
+    says(&out, &[study, "stopped after", "what was counted is kept"]);
+    assert!(
+        !dir.path()
+            .join("out/bastoni11-6.3-soft-uniform-heavy-long")
+            .exists()
+    );
+}
+
 #[test]
 fn a_simulation_shows_what_is_true_by_then_and_keeps_no_half_of_a_trace() {
     let dir = directory();

@@ -44,7 +44,8 @@ fn the_list_shows_every_study_with_its_source() {
     let rows: serde_json::Value = serde_json::from_slice(&json).expect("one JSON document");
     assert_eq!(
         rows["studies"].as_array().map(Vec::len),
-        Some(list.lines().count())
+        // Families stand below.
+        Some(list.lines().take_while(|line| !line.is_empty()).count())
     );
 }
 

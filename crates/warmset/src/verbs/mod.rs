@@ -29,6 +29,8 @@ mod run_show;
 mod simulate;
 mod simulate_show;
 mod study;
+mod study_observe;
+mod study_range;
 mod tour;
 mod trace;
 mod trace_export;

@@ -3,13 +3,15 @@
 use crate::Answer;
 use crate::console::{self, Console, Format};
 use crate::options::{Accounted, Charged, On, Printed, directory, new_file};
+use crate::verbs::study_observe::{self, ObserveArgs};
+use crate::verbs::study_range::{self, RangeArgs};
 use app::charts::{self, Family, Length, plot};
 use app::study::{Options, crossings, curves};
 use model::Result;
 use model::table::{Look, Table};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use study::{Quantity, Results, Share};
+use study::{Factor, Quantity, Results, Share};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,6 +25,9 @@ Examples:
   warmset study merge share1 share2 share3 -o fig5
   warmset study schema -o study.schema.json
   warmset study explore fig5 light -o explorer.html
+  warmset study run bastoni11-6.3-soft --sets 20 -o soft
+  warmset study observe soft
+  warmset study range fig5 --of g-edf --against p-edf
 
 A study draws many task sets for each cap U on the total utilization and asks, at each cache delay D (or working set size, \
 factor on overheads, number of processors), which of them each policy keeps. S(U, D) is the share kept; W(D) weighs it by U \
@@ -51,6 +56,10 @@ enum Action {
     Schema(SchemaArgs),
     /// Write one page that shows any number of studies: charts, tables, where A beats B
     Explore(ExploreArgs),
+    /// Hold the observations of chapter 6 of 002 against studies that were run
+    Observe(ObserveArgs),
+    /// Show up to which cost one policy is as good as another one
+    Range(RangeArgs),
 }
 
 const PLATFORM: &str = "A built-in platform such as `xeon-l7455` or `symmetric:m=8`, or a file; caps above what it has \
@@ -72,10 +81,11 @@ struct ListArgs {
     mut_arg("profile", |profile| profile.help(PROFILE))
 )]
 struct RunArgs {
-    /// The name of a built-in study, or a file such as `study.toml`
+    /// The name of a built-in study or of a family of them, or a file such as `study.toml`
     #[arg(value_name = "STUDY")]
     study: String,
-    /// Keep results here: counts as they come, then JSON, CSV and charts
+    /// Keep results here: counts as they come, then JSON, CSV and charts; of a family in a directory
+    /// for each study
     #[arg(short, long, value_name = "DIR", value_parser = directory)]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -84,6 +94,9 @@ struct RunArgs {
     charged: Charged,
     #[command(flatten)]
     accounted: Accounted,
+    /// A factor on all overheads that are charged, such as `2` or `0.5` [default: what the study says]
+    #[arg(long, value_name = "F", value_parser = study_observe::factor)]
+    overhead_factor: Option<Factor>,
     /// Policies and tests to compare, such as `p-edf,c-edf:l2,GFB` [default: what the study says]
     #[arg(long, value_name = "NAMES")]
     policy: Option<String>,
@@ -221,6 +234,15 @@ pub fn run(args: Args) -> Result<Answer> {
     match args.action {
         Action::List(args) => list(&args)?,
         Action::Run(args) => run_study(&args)?,
+        Action::Merge(args)
+            if args
+                .shares
+                .iter()
+                .any(|dir| app::families::holds_family(dir)) =>
+        {
+            let run = app::families::merge(&args.shares, &args.output)?;
+            show_family(&run, args.printed.format())?;
+        }
         Action::Merge(args) => match study::merge(&args.shares, &args.output)? {
             Some(results) => show(&results, args.printed.format(), Some(&args.output))?,
             None => console::note(
@@ -249,6 +271,8 @@ pub fn run(args: Args) -> Result<Answer> {
                 Format::Table => console::print(&lines(&[written.page]))?,
             }
         }
+        Action::Observe(args) => study_observe::run(args)?,
+        Action::Range(args) => study_range::run(&args)?,
     }
     Ok(Answer::Yes)
 }
@@ -260,7 +284,12 @@ fn list(args: &ListArgs) -> Result<()> {
         Format::Table => {
             let mut text = String::new();
             for row in list.studies {
-                text += &format!("{:18}  {} ({})\n", row.name, row.title, row.source);
+                text += &format!("{:28}  {} ({})\n", row.name, row.title, row.source);
+            }
+            text += "\nFamilies, whose studies one command runs into one directory for each:\n";
+            for row in list.families {
+                text += &format!("{:28}  {} ({})\n", row.name, row.title, row.source);
+                text += &format!("    such as {}\n", row.studies[0]);
             }
             console::show(&text)
         }
@@ -273,6 +302,7 @@ fn run_study(args: &RunArgs) -> Result<()> {
         charged: args.charged.given(),
         charge_own: !args.charged.is_given(),
         accounting: args.accounted.accounting,
+        overhead_factor: args.overhead_factor,
         policies: args.policy.clone(),
         sets: args.sets,
         until_ci: args.until_ci,
@@ -282,6 +312,10 @@ fn run_study(args: &RunArgs) -> Result<()> {
         share: args.shard,
     };
     let console = Console::new()?;
+    if app::families::is_family(&args.study) {
+        let run = app::families::run(&args.study, &options, &console)?;
+        return show_family(&run, args.printed.format());
+    }
     match app::study::run_share(&args.study, &options, &console)? {
         Some(results) => show(&results, args.printed.format(), args.output.as_deref()),
         None => {
@@ -291,6 +325,18 @@ fn run_study(args: &RunArgs) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// Tells where the studies of a family are.
+fn show_family(run: &app::families::Run, format: Format) -> Result<()> {
+    if format == Format::Json {
+        return console::print_json(run);
+    }
+    let line = |done: &app::families::Done| match done.complete {
+        true => format!("wrote {}\n", done.directory.display()),
+        false => format!("wrote {}: shares are missing\n", done.directory.display()),
+    };
+    console::print(&run.studies.iter().map(line).collect::<String>())
 }
 
 /// Shows results, and draws them where they are kept.

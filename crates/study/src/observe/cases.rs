@@ -1,0 +1,180 @@
+//! Results as the statements of chapter 6 look at them: cases of a setting.
+//!
+//! A *setting* is where and by what is charged: platform, profile, accounting. Statements are
+//! decided within one, since curves of two do not compare. A *case* is one scenario in it, under
+//! one load, with one factor on all overheads.
+
+use super::lines::{At, Line};
+use crate::axis::Quantity;
+use crate::chapter6::{Scenario, Section};
+use crate::definition::Study;
+use crate::results::Results;
+use model::{Load, Profile};
+
+/// The largest working set that statements look at, in bytes: all major trends lie below (002 §6.4).
+const LARGEST: f64 = (1024 * 1024) as f64;
+
+/// A study that was run, and where it lies.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// What was asked.
+    pub study: Study,
+    /// What was found.
+    pub results: Results,
+    /// The directory, for people.
+    pub directory: String,
+}
+
+/// Where and by what is charged.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Setting {
+    /// The name of the platform.
+    pub platform: String,
+    /// The profile, as it was measured.
+    pub profile: Option<Profile>,
+    /// In words: how overheads are charged, and which are.
+    pub words: String,
+    /// Are overheads of the kernel charged?
+    pub has_overheads: bool,
+}
+
+/// One scenario in a setting.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Along what the curves lie.
+    pub section: Section,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Under which load cache delays are read; `None` where one delay stands for them.
+    pub load: Option<Load>,
+    /// The factor on all overheads, in thousandths.
+    pub factor: u32,
+    /// Sets for each cap.
+    pub sets: u32,
+    /// A curve of each policy, without the load in its name.
+    pub lines: Vec<Line>,
+    /// Where the study lies.
+    pub directory: String,
+}
+
+impl Case {
+    /// The curve of a policy by its name in figures.
+    pub fn line(&self, policy: &str) -> Option<&Line> {
+        self.lines.iter().find(|line| line.policy == policy)
+    }
+}
+
+impl Observed {
+    /// The setting.
+    pub fn setting(&self) -> Setting {
+        let (study, charged) = (&self.study, &self.study.charged);
+        let statistic = match charged.statistic {
+            Some(statistic) => statistic.to_string(),
+            None => "maximum for hard, average for soft".to_owned(),
+        };
+        let has_overheads = charged.overheads().is_some() || !study.overhead.is_zero();
+        let mut words = format!("accounting {}", charged.accounting());
+        if study.charge != 1 {
+            words += &format!(", {} delays a job", study.charge);
+        }
+        match &charged.profile {
+            Some(profile) => words += &format!(", profile {} ({statistic})", profile.platform),
+            None => words += ", no profile",
+        }
+        if !study.overhead.is_zero() {
+            words += &format!(", {} a job", study.overhead);
+        }
+        if !has_overheads {
+            words += ", no kernel overheads";
+        }
+        Setting {
+            platform: study.platform.name.clone(),
+            profile: charged.profile.clone(),
+            words,
+            has_overheads,
+        }
+    }
+
+    /// The cases that it holds; none where it is of no scenario of chapter 6, or another quantity is
+    /// swept.
+    pub fn cases(&self) -> Vec<Case> {
+        let (study, results) = (&self.study, &self.results);
+        let Some(scenario) = Scenario::of(study) else {
+            return Vec::new();
+        };
+        let sized = study.has_working_sets();
+        let section = match sized {
+            true => Section::WorkingSets,
+            false => Section::Delays,
+        };
+        let loads: Vec<Option<Load>> = match sized {
+            false => vec![None],
+            true => vec![Some(Load::Idle), Some(Load::Load)],
+        };
+        let case = |load: Option<Load>, points: Vec<usize>, factor: u32| Case {
+            section,
+            scenario,
+            load,
+            factor,
+            sets: results.sets,
+            lines: self.lines(load, &points),
+            directory: self.directory.clone(),
+        };
+        let points: Vec<usize> = (0..results.axis.len())
+            .filter(|at| !sized || results.axis.value(*at) <= LARGEST)
+            .collect();
+        let cases: Vec<Case> = match study.axis.quantity() {
+            Quantity::Delay | Quantity::WorkingSet => {
+                let factor = study.overhead_factor.thousandths();
+                let of = |load| case(load, points.clone(), factor);
+                loads.into_iter().map(of).collect()
+            }
+            // Each point is a case of its own, whose curves have one point.
+            Quantity::OverheadFactor => {
+                let of = |load: &Option<Load>| {
+                    let load = *load;
+                    let factors = study.axis.numbers().into_iter().enumerate();
+                    let at = |(at, factor): (usize, u64)| {
+                        Some(case(load, vec![at], u32::try_from(factor).ok()?))
+                    };
+                    factors.filter_map(at).collect::<Vec<_>>()
+                };
+                loads.iter().flat_map(of).collect()
+            }
+            Quantity::Processors => Vec::new(),
+        };
+        cases.into_iter().filter(|c| !c.lines.is_empty()).collect()
+    }
+
+    /// The curves at these points of the policies that are under this load.
+    fn lines(&self, load: Option<Load>, points: &[usize]) -> Vec<Line> {
+        let (study, results) = (&self.study, &self.results);
+        let name = |policy: &str| match (load, under_load(policy)) {
+            (None, _) => Some(policy.to_owned()),
+            (Some(load), Some((name, of))) => (of == load).then(|| name.to_owned()),
+            (Some(load), None) => (study.charged.load == load).then(|| policy.to_owned()),
+        };
+        let policies = results.policies.iter().enumerate();
+        let line = |(place, policy): (usize, &String)| {
+            let at = |point: &usize| At {
+                x: results.axis.value(*point),
+                text: results.axis.text(*point),
+                w: results.weighted_at(place, *point).to_f64(),
+                interval: results.weighted_interval(place, *point),
+            };
+            Some(Line {
+                policy: name(policy)?,
+                points: points.iter().map(at).collect(),
+            })
+        };
+        policies.filter_map(line).collect()
+    }
+}
+
+/// The name of a policy and the load under which it was judged, where its name says so.
+fn under_load(label: &str) -> Option<(&str, Load)> {
+    [Load::Idle, Load::Load].into_iter().find_map(|load| {
+        let name = label.strip_suffix(load.name())?.strip_suffix(' ')?;
+        Some((name, load))
+    })
+}

@@ -1,0 +1,371 @@
+//! What a statement of the paper claims about curves, and what results say to it.
+//!
+//! A claim is asked of every scenario that it is about. Each answers yes, no, or leaves it open
+//! within its confidence intervals, or is missing; all of them together decide the claim by its
+//! [`Share`].
+
+use super::cases::Case;
+use super::lines::{Difference, Gap, Stretch, difference};
+use crate::chapter6::{Scenario, Section};
+use analyze::Guarantee;
+use model::Load;
+use serde::Serialize;
+
+/// Curves that differ by no more than this count as equal: about what can be read off a figure.
+pub const SLACK: f64 = 0.01;
+
+/// The answer to a question.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Says {
+    /// It is so.
+    Yes,
+    /// It is not.
+    No,
+    /// The results do not tell.
+    Open,
+}
+
+/// What is asked of one scenario. Policies by their names in figures.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Test {
+    /// The first curve is nowhere below the second by more than [`SLACK`].
+    NowhereBelow(&'static str, &'static str),
+    /// The first curve is above the second in the mean over the axis, for sure.
+    Above(&'static str, &'static str),
+    /// The first curve is above the second by more than this, in the mean over the axis.
+    AboveBy(&'static str, &'static str, f64),
+    /// The first curve is above the second by less than this, in the mean over the axis.
+    WithinOf(&'static str, &'static str, f64),
+    /// The first curve at its value of the axis is not below the second one at its.
+    NotBelowAt((&'static str, f64), (&'static str, f64)),
+    /// The first curve falls less than the second between these values of the axis.
+    FallsLess(&'static str, &'static str, (f64, f64)),
+}
+
+/// Of how many scenarios something is claimed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Share {
+    /// Of each.
+    All,
+    /// Of nine of ten: *almost always*.
+    AlmostAll,
+    /// Of more than half: *in most*, *usually*.
+    Most,
+}
+
+/// Which scenarios a claim is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scope {
+    /// Which section.
+    pub section: Section,
+    /// Hard, soft, or both.
+    pub guarantees: &'static [Guarantee],
+    /// Names of distributions of utilizations.
+    pub utilizations: &'static [&'static str],
+    /// Names of distributions of periods.
+    pub periods: &'static [&'static str],
+    /// Idle, under load, or both; nothing where one delay stands for it.
+    pub loads: &'static [Load],
+}
+
+impl Scope {
+    /// Everything that it is about: a scenario, and under which load.
+    pub fn wanted(&self) -> Vec<(Scenario, Option<Load>)> {
+        let loads: Vec<Option<Load>> = match self.loads {
+            [] => vec![None],
+            loads => loads.iter().copied().map(Some).collect(),
+        };
+        let mut all = Vec::new();
+        for guarantee in self.guarantees {
+            for utilizations in self.utilizations {
+                for periods in self.periods {
+                    let scenario = Scenario {
+                        guarantee: *guarantee,
+                        utilizations,
+                        periods,
+                    };
+                    all.extend(loads.iter().map(|load| (scenario, *load)));
+                }
+            }
+        }
+        all
+    }
+}
+
+/// One sentence that results decide.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Claim {
+    /// The sentence.
+    pub text: &'static str,
+    /// What it is about.
+    pub scope: Scope,
+    /// Of how many of them it is claimed.
+    pub share: Share,
+    /// What is asked of each.
+    pub test: Test,
+    /// Does it rest on what the scheduler costs? Then results without that do not decide it.
+    pub rests_on_overheads: bool,
+}
+
+/// What one scenario says to a claim, with the figures that decide.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Evidence {
+    /// The scenario, such as `hard-uniform-light-short`.
+    pub scenario: String,
+    /// Under which load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+    /// What it says.
+    pub says: Says,
+    /// The difference of W that decides: at a point, or in the mean over the axis.
+    pub difference: f64,
+    /// Its 95 % confidence interval.
+    pub interval: (f64, f64),
+    /// Where the first curve is above for sure (95 % at each point).
+    pub above: Vec<Stretch>,
+    /// Where it is below for sure.
+    pub below: Vec<Stretch>,
+    /// The least difference, and where.
+    pub least: (f64, String),
+    /// The greatest difference, and where.
+    pub most: (f64, String),
+    /// Sets for each cap.
+    pub sets: u32,
+    /// The directory of the study.
+    pub directory: String,
+}
+
+/// What results say to a claim.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Decided {
+    /// The sentence.
+    pub claim: &'static str,
+    /// Of how many scenarios it is claimed.
+    pub of: Share,
+    /// What they say together.
+    pub says: Says,
+    /// How many scenarios it is about.
+    pub wanted: usize,
+    /// How many say yes.
+    pub yes: usize,
+    /// How many say no.
+    pub no: usize,
+    /// How many leave it open within their intervals.
+    pub open: usize,
+    /// What is missing to decide it; empty where it is decided.
+    pub missing: Vec<String>,
+    /// What each scenario says.
+    pub evidence: Vec<Evidence>,
+}
+
+impl Claim {
+    /// Decides the claim by cases of one setting and one factor.
+    pub fn decide(&self, cases: &[Case], has_overheads: bool) -> Decided {
+        let wanted = self.scope.wanted();
+        let mut evidence = Vec::new();
+        let mut absent = Vec::new();
+        for (scenario, load) in &wanted {
+            // Of equally many sets the first study counts.
+            let found = cases
+                .iter()
+                .rev()
+                .filter(|case| case.section == self.scope.section)
+                .filter(|case| case.scenario == *scenario && case.load == *load)
+                .filter_map(|case| self.test.ask(case))
+                .max_by_key(|evidence| evidence.sets);
+            match found {
+                Some(found) => evidence.push(found),
+                None => absent.push(*scenario),
+            }
+        }
+        let count = |says| evidence.iter().filter(|e| e.says == says).count();
+        let (yes, no, open) = (count(Says::Yes), count(Says::No), count(Says::Open));
+        let mut says = self.share.of(yes, no, wanted.len());
+        let mut missing = match says {
+            Says::Open => self.missing(&absent, open),
+            _ => Vec::new(),
+        };
+        if self.rests_on_overheads && !has_overheads {
+            says = Says::Open;
+            missing.push(
+                "it rests on what the scheduler costs, and no kernel overheads are charged: run the \
+                 studies with `--profile` of a machine that was measured"
+                    .to_owned(),
+            );
+        }
+        Decided {
+            claim: self.text,
+            of: self.share,
+            says,
+            wanted: wanted.len(),
+            yes,
+            no,
+            open,
+            missing,
+            evidence,
+        }
+    }
+
+    /// Why it is open.
+    fn missing(&self, absent: &[Scenario], open: usize) -> Vec<String> {
+        let mut missing = Vec::new();
+        if let Some(first) = absent.first() {
+            let policies = self.test.policies().join(" and ");
+            missing.push(format!(
+                "{} of {} scenarios with {policies}, such as `{}{}`",
+                absent.len(),
+                self.scope.wanted().len(),
+                self.test.family(self.scope.section, first),
+                scenario_of(self.test, first),
+            ));
+        }
+        if open > 0 {
+            missing.push(format!(
+                "more sets: intervals leave it open in {open} of {} scenarios",
+                self.scope.wanted().len()
+            ));
+        }
+        missing
+    }
+}
+
+/// The part of a preset's name behind its family.
+fn scenario_of(test: Test, scenario: &Scenario) -> String {
+    match test.is_by_brute_force() {
+        true => format!("{}-{}", scenario.utilizations, scenario.periods),
+        false => scenario.to_string(),
+    }
+}
+
+impl Share {
+    /// What so many yes and no of so many say; the rest is not known.
+    fn of(self, yes: usize, no: usize, wanted: usize) -> Says {
+        // The fewest yes that suffice.
+        let enough = match self {
+            Share::All => wanted,
+            Share::AlmostAll => (9 * wanted).div_ceil(10),
+            Share::Most => wanted / 2 + 1,
+        };
+        match () {
+            () if wanted == 0 => Says::Open,
+            () if yes >= enough => Says::Yes,
+            () if wanted - no < enough => Says::No,
+            () => Says::Open,
+        }
+    }
+}
+
+impl Test {
+    /// The policies that it asks about.
+    pub fn policies(self) -> [&'static str; 2] {
+        match self {
+            Test::NowhereBelow(a, b)
+            | Test::Above(a, b)
+            | Test::AboveBy(a, b, _)
+            | Test::WithinOf(a, b, _)
+            | Test::NotBelowAt((a, _), (b, _))
+            | Test::FallsLess(a, b, _) => [a, b],
+        }
+    }
+
+    fn is_by_brute_force(self) -> bool {
+        self.policies().iter().any(|name| name.ends_with("-BF"))
+    }
+
+    /// The family of presets that answers it, with a hyphen behind.
+    fn family(self, section: Section, _: &Scenario) -> String {
+        match self.is_by_brute_force() {
+            true => format!("bastoni11-{}bf-", section.name()),
+            false => format!("bastoni11-{}-", section.name()),
+        }
+    }
+
+    /// What a case says; `None` if it lacks a policy or a value of the axis.
+    fn ask(self, case: &Case) -> Option<Evidence> {
+        let [a, b] = self.policies();
+        let (a, b) = (case.line(a)?, case.line(b)?);
+        let all = difference(a, b)?;
+        let (says, decisive) = match self {
+            Test::NowhereBelow(..) => (nowhere_below(&all), all.least.1),
+            Test::Above(..) => (above(&all.mean), all.mean),
+            Test::AboveBy(_, _, by) => (by_more_than(&all.mean, by), all.mean),
+            Test::WithinOf(_, _, by) => (by_more_than(&all.mean, by).reversed(), all.mean),
+            Test::NotBelowAt((_, x), (_, y)) => {
+                let gap = Gap::between(a.at(x)?, b.at(y)?);
+                (not_below(&gap), gap)
+            }
+            Test::FallsLess(_, _, (from, to)) => {
+                let gap = Gap::of(&[
+                    (b.at(from)?, 1.0),
+                    (b.at(to)?, -1.0),
+                    (a.at(from)?, -1.0),
+                    (a.at(to)?, 1.0),
+                ]);
+                (above(&gap), gap)
+            }
+        };
+        Some(evidence(case, says, decisive, all))
+    }
+}
+
+fn evidence(case: &Case, says: Says, decisive: Gap, all: Difference) -> Evidence {
+    Evidence {
+        scenario: case.scenario.to_string(),
+        load: case.load,
+        says,
+        difference: decisive.value,
+        interval: (decisive.low, decisive.high),
+        above: all.above,
+        below: all.below,
+        least: (all.least.1.value, all.least.0),
+        most: (all.most.1.value, all.most.0),
+        sets: case.sets,
+        directory: case.directory.clone(),
+    }
+}
+
+impl Says {
+    const fn reversed(self) -> Says {
+        match self {
+            Says::Yes => Says::No,
+            Says::No => Says::Yes,
+            Says::Open => Says::Open,
+        }
+    }
+}
+
+fn not_below(gap: &Gap) -> Says {
+    match () {
+        () if gap.low >= -SLACK => Says::Yes,
+        () if gap.high < 0.0 && gap.value < -SLACK => Says::No,
+        () => Says::Open,
+    }
+}
+
+fn nowhere_below(all: &Difference) -> Says {
+    let each: Vec<Says> = all.gaps.iter().map(not_below).collect();
+    match () {
+        () if each.contains(&Says::No) => Says::No,
+        () if each.contains(&Says::Open) => Says::Open,
+        () => Says::Yes,
+    }
+}
+
+/// Curves that are equal within [`SLACK`] are not above each other.
+fn above(gap: &Gap) -> Says {
+    match () {
+        () if gap.low > 0.0 => Says::Yes,
+        () if gap.high <= SLACK => Says::No,
+        () => Says::Open,
+    }
+}
+
+fn by_more_than(gap: &Gap, by: f64) -> Says {
+    match () {
+        () if gap.low > by => Says::Yes,
+        () if gap.high <= by => Says::No,
+        () => Says::Open,
+    }
+}
