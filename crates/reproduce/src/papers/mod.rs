@@ -6,6 +6,7 @@ mod overheads;
 mod p000;
 mod p001;
 mod p002;
+mod p002_split;
 mod p002_studies;
 mod p003;
 mod p004;

@@ -1,15 +1,12 @@
-//! 002, chapter 6 and Appendices B.2 and C.2: schedulability over many task sets.
+//! 002, chapter 6 but for §6.4, and Appendix B.2: schedulability over many task sets.
 
+use super::p002_split;
 use crate::entry::{Entry, State};
-use crate::reading::{Answers, crossing, dominates, kept_from, mean_weighted, number, weighted_at};
+use crate::reading::{Answers, crossing, dominates, kept_from, mean_weighted, weighted_at};
 
 /// What no study charges.
 const OVERHEADS: &str = "the kernel's overheads, which the paper charges as measured, are left out \
                          (docs/studies.md)";
-
-/// What studies cannot vary.
-const BY_WSS: &str = "studies vary one delay for all ways to resume, not the working set size with \
-                      a profile";
 
 /// How the studies by brute force differ from the paper's.
 const COARSE: &str = "By brute force 10 sets are judged at caps by 1 and delays by 500 us; the presets \
@@ -267,120 +264,7 @@ fn observation_6_3_4() -> Entry {
     ))
 }
 
-/// §6.4: policies that split tasks.
-fn semi_partitioned() -> Vec<Entry> {
-    let not_yet = |id: &str, title: &str, place: &str| {
-        Entry::new(id, title, place, State::NotYet(BY_WSS.to_owned()))
-    };
-    let mut all = vec![
-        example_6_4(),
-        not_yet(
-            "002-fig6.6",
-            "NPS-F and C-NPS-F with δ = 1 and δ = 4, by working set size",
-            "§6.4.1",
-        ),
-        not_yet(
-            "002-fig6.7",
-            "hard schedulability by working set size",
-            "§6.4.2",
-        ),
-        not_yet(
-            "002-fig6.8",
-            "soft schedulability by working set size",
-            "§6.4.2",
-        ),
-        figure_6_9(),
-    ];
-    for (n, title) in [
-        "δ = 1 leads to higher schedulability than δ = 4",
-        "C-NPS-F is almost never preferable to NPS-F",
-        "EDF-WM performs best for hard real time",
-        "EDF-WM outperforms C-EDF for soft real time",
-        "EDF-fm usually performs better than C-EDF for soft real time",
-        "NPS-F is inferior in most scenarios",
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let place = if n < 2 { "§6.4.1" } else { "§6.4.2" };
-        all.push(not_yet(&format!("002-obs6.4.{}", n + 1), title, place));
-    }
-    all.push(Entry::new(
-        "002-sec6.4.3",
-        "eight principles for semi-partitioned policies",
-        "§6.4.3",
-        State::NotYet("they rest on Obs. 6.4.1 to 6.4.6".to_owned()),
-    ));
-    all
-}
-
-/// What §6.4 reads off Fig. 5.5 (b).
-fn example_6_4() -> Entry {
-    let value = |at: usize| number(0, &format!("/values/{at}/value_ns"), 1e3);
-    let named = |name: &'static str| {
-        move |a: &Answers| {
-            let values = a.get(0, "/values")?.as_array()?;
-            let of = |v: &serde_json::Value| {
-                let curve = v["curve"].as_str().unwrap_or_default();
-                curve.starts_with(name) && curve.contains("idle") && v["statistic"] == "maximum"
-            };
-            value(values.iter().position(of)?)(a)
-        }
-    };
-    Entry::new(
-        "002-ex6.4",
-        "the delays that a working set of 64 KB stands for in an idle system",
-        "§6.4",
-        State::Drawn,
-    )
-    .run("profile show xeon-l7455 --wss 64KiB")
-    .number("preemption", (1.0, 0.5), "us", named("preemption"))
-    .number(
-        "migration through L2",
-        (17.0, 0.5),
-        "us",
-        named("L2-migration"),
-    )
-    .number(
-        "migration through L3",
-        (60.0, 1.0),
-        "us",
-        named("L3-migration"),
-    )
-    .number(
-        "migration through memory",
-        (60.0, 1.0),
-        "us",
-        named("memory-migration"),
-    )
-    .note("§6.4 has 60 us for L3 and memory together; its own Table A.2 has 51.33 us for memory.")
-}
-
-fn figure_6_9() -> Entry {
-    let missing = "overheads and cache delays are left out: these are the theoretical curves";
-    let kept = |policy: &'static str| move |a: &Answers| kept_from(a, 0, policy, 23.0);
-    Entry::new(
-        "002-fig6.9",
-        "hard schedulability by utilization, uniform light utilizations, moderate periods",
-        "§6.4.2",
-        State::InPart(missing.to_owned()),
-    )
-    .run_sized(
-        "study run studies/semi-partitioned.toml --sets 20 -o out/fig6.9",
-        "study run studies/semi-partitioned.toml -o out/fig6.9",
-    )
-    .unprinted("sets that P-EDF keeps from U = 23 on", "", kept("P-EDF"))
-    .unprinted("sets that EDF-WM keeps from U = 23 on", "", kept("EDF-WM"))
-    .unprinted("sets that NPS-F keeps from U = 23 on", "", kept("NPS-F"))
-    .unprinted("sets that C-NPS-F keeps from U = 23 on", "", kept("C-NPS-F"))
-    .holds("NPS-F keeps the most", move |a| {
-        let most = kept("NPS-F")(a)?;
-        Some(most >= kept("EDF-WM")(a)? && most >= kept("P-EDF")(a)?)
-    })
-    .note("The paper says that NPS-F keeps the most with overheads and 32 KB; without them EDF-WM does.")
-}
-
-/// Figs. B.7 to B.18 and C.7 to C.24: every distribution under short, moderate and long periods.
+/// Figs. B.7 to B.18: every distribution under short, moderate and long periods.
 fn appendices() -> Vec<Entry> {
     let mut all = Vec::new();
     for (first, guarantee, figures) in [(7, "hard", ["6.2", "6.3"]), (13, "soft", ["6.4", "6.5"])] {
@@ -399,18 +283,6 @@ fn appendices() -> Vec<Entry> {
             }
         }
     }
-    for (first, guarantee) in [(7, "hard"), (16, "soft")] {
-        for (s, shape) in ["uniform", "bimodal", "exponential"].iter().enumerate() {
-            for (w, (_, weight)) in WEIGHTS.into_iter().enumerate() {
-                all.push(Entry::new(
-                    &format!("002-figC.{}", first + 3 * s + w),
-                    &format!("{guarantee} schedulability by working set size, {weight} {shape} utilizations"),
-                    "App. C.2",
-                    State::NotYet(BY_WSS.to_owned()),
-                ));
-            }
-        }
-    }
     all
 }
 
@@ -418,7 +290,8 @@ fn appendices() -> Vec<Entry> {
 pub fn entries() -> Vec<Entry> {
     let mut all = figures();
     all.extend(observations_6_3());
-    all.extend(semi_partitioned());
+    all.extend(p002_split::section());
     all.extend(appendices());
+    all.extend(p002_split::figures());
     all
 }
