@@ -132,7 +132,7 @@ impl Site {
     }
 
     /// The processors of each cluster, in cache order.
-    fn in_order(&self) -> Vec<Vec<CpuId>> {
+    pub(crate) fn in_order(&self) -> Vec<Vec<CpuId>> {
         let of = |c: &CpuSet| {
             let cpus = self.cpus.iter().copied();
             cpus.filter(|cpu| c.contains(*cpu)).collect()

@@ -35,17 +35,21 @@ pub fn assign(
             if result.is_ok() {
                 break;
             }
-            let (num, den) = (usual.num(), usual.den());
-            let more = num + (den - num.min(den)) / SPREADS * step;
-            let cap = Ratio::new(more.min(den), den).unwrap_or(Ratio::ONE);
-            result = assign_up_to(tasks, cpus, fill, cap, system);
+            result = assign_up_to(tasks, cpus, fill, raised(usual, step), system);
         }
     }
     result
 }
 
 /// How many levels between an even share and a full processor are tried.
-const SPREADS: u64 = 8;
+pub(super) const SPREADS: u64 = 8;
+
+/// The level of this number, from 1, above an even share.
+pub(super) fn raised(even: Ratio, step: u64) -> Ratio {
+    let (num, den) = (even.num(), even.den());
+    let more = num + (den - num.min(den)) / SPREADS * step;
+    Ratio::new(more.min(den), den).unwrap_or(Ratio::ONE)
+}
 
 /// A processor that is being filled.
 struct Site<'a> {

@@ -11,6 +11,9 @@
 
 mod account;
 mod accounting;
+pub mod bins;
+pub(crate) mod clear_servers;
+pub(crate) mod clear_turns;
 pub mod edf_fm;
 pub mod edf_wm;
 mod holds;

@@ -182,8 +182,16 @@ impl Map {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CacheDelays {
     map: Arc<Map>,
-    /// By task, then by kind; a row without kinds costs nothing.
-    rows: Vec<Vec<Duration>>,
+    rows: Rows,
+}
+
+/// Delays by kind of resumption, in the order of the map; a row without kinds costs nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Rows {
+    /// A row for every task.
+    Each(Vec<Vec<Duration>>),
+    /// One row for all tasks.
+    All(Vec<Duration>),
 }
 
 impl CacheDelays {
@@ -191,7 +199,7 @@ impl CacheDelays {
     pub fn none(tasks: usize) -> Self {
         CacheDelays {
             map: Arc::new(Map::of(&Platform::symmetric(0))),
-            rows: vec![Vec::new(); tasks],
+            rows: Rows::Each(vec![Vec::new(); tasks]),
         }
     }
 
@@ -208,7 +216,23 @@ impl CacheDelays {
 
     fn on(map: Arc<Map>, delays: &[Duration]) -> Self {
         let rows = delays.iter().map(|d| vec![*d; map.kinds.len()]).collect();
+        let rows = Rows::Each(rows);
         CacheDelays { map, rows }
+    }
+
+    /// The ways to resume that the platform has, in the order of rows.
+    pub fn kinds(&self) -> &[Resumption] {
+        &self.map.kinds
+    }
+
+    /// On the same platform all tasks, however many, with the same delays: one for each of
+    /// [`CacheDelays::kinds`].
+    #[must_use]
+    pub fn all(&self, row: Vec<Duration>) -> Self {
+        CacheDelays {
+            map: Arc::clone(&self.map),
+            rows: Rows::All(row),
+        }
     }
 
     /// Asks `delay` for every task and every way to resume that the platform has.
@@ -230,20 +254,35 @@ impl CacheDelays {
         let rows = (0..tasks as u32).map(&mut row).collect::<Result<_>>()?;
         Ok(CacheDelays {
             map: Arc::new(map),
-            rows,
+            rows: Rows::Each(rows),
         })
     }
 
     /// Is every delay zero?
     pub fn are_free(&self) -> bool {
-        self.rows.iter().flatten().all(|d| d.is_zero())
+        match &self.rows {
+            Rows::Each(rows) => rows.iter().flatten().all(|d| d.is_zero()),
+            Rows::All(row) => row.iter().all(|d| d.is_zero()),
+        }
+    }
+
+    /// Were the delays given for all tasks together?
+    pub(super) fn are_same(&self) -> bool {
+        matches!(self.rows, Rows::All(_))
+    }
+
+    fn row(&self, task: TaskId) -> Option<&[Duration]> {
+        match &self.rows {
+            Rows::Each(rows) => rows.get(task.index()).map(Vec::as_slice),
+            Rows::All(row) => Some(row),
+        }
     }
 
     /// The delay of a task that resumes in this way. Zero for a way that the platform does not
     /// have.
     pub fn delay(&self, task: TaskId, kind: Resumption) -> Duration {
         let at = self.map.kinds.iter().position(|k| *k == kind);
-        at.and_then(|at| self.rows.get(task.index())?.get(at))
+        at.and_then(|at| self.row(task)?.get(at))
             .copied()
             .unwrap_or_default()
     }

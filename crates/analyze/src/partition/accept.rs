@@ -125,7 +125,7 @@ pub fn partition_with(
 ///
 /// # Errors
 /// As [`partition_with`].
-pub(super) fn partition_placed(
+pub(crate) fn partition_placed(
     tasks: &[Timing],
     sizes: &[u32],
     placement: Vec<u32>,

@@ -280,12 +280,7 @@ impl Costs<'_> {
         let overheads = match rule {
             Rule::OneDelay | Rule::ByPiece => Overheads::NONE,
             Rule::AllOverheads | Rule::Paper => {
-                let named = policy.to_string();
-                let base = named.split(':').next().unwrap_or_default();
-                let has = |name: &str| profile.overheads.iter().any(|c| c.policy == name);
-                let curves = if has(&named) { named.as_str() } else { base };
-                let tasks = u32::try_from(set.len()).unwrap_or(u32::MAX);
-                let (overheads, gaps) = Overheads::read(profile, curves, tasks, statistic);
+                let (overheads, gaps) = overheads_of(profile, policy, set.len(), statistic);
                 notes.extend(gaps_in_words(&gaps, policy, clusters, set.len()));
                 overheads
             }
@@ -298,6 +293,22 @@ impl Costs<'_> {
             notes,
         })
     }
+}
+
+/// The overheads of a policy at this number of tasks: from its own curves, or from those of all its
+/// parameters together.
+pub(super) fn overheads_of(
+    profile: &Profile,
+    policy: &Subject,
+    tasks: usize,
+    statistic: Statistic,
+) -> (Overheads, Gaps) {
+    let named = policy.to_string();
+    let base = named.split(':').next().unwrap_or_default();
+    let has = |name: &str| profile.overheads.iter().any(|c| c.policy == name);
+    let curves = if has(&named) { named.as_str() } else { base };
+    let tasks = u32::try_from(tasks).unwrap_or(u32::MAX);
+    Overheads::read(profile, curves, tasks, statistic)
 }
 
 /// Which working sets are outside of what was measured.
@@ -355,7 +366,7 @@ fn gaps_in_words(gaps: &Gaps, policy: &Subject, clusters: &[CpuSet], tasks: usiz
 }
 
 /// What can happen to a job that stays within its cluster.
-fn resumptions(platform: &Platform, clusters: &[CpuSet]) -> Vec<Resumption> {
+pub(super) fn resumptions(platform: &Platform, clusters: &[CpuSet]) -> Vec<Resumption> {
     let mut kinds = vec![Resumption::Preemption];
     for cluster in clusters {
         for a in cluster.iter() {

@@ -9,14 +9,15 @@ use crate::partition::affinity::{self, Allowed};
 use crate::verdict::Guarantee;
 use model::{Assignment, Platform, Result, TaskSet};
 use policy::catalog::Tests;
+use std::borrow::Cow;
 
 /// A set, a policy, and what the platform charges for it.
 pub(super) struct Question<'a> {
     pub set: &'a TaskSet,
     pub platform: &'a Platform,
-    pub policy: Subject,
+    pub policy: Cow<'a, Subject>,
     pub guarantee: Guarantee,
-    pub site: Site,
+    pub site: Cow<'a, Site>,
     pub bill: Bill,
     /// Where tasks may be; `None`: everywhere.
     pub allowed: Option<Allowed>,
@@ -63,9 +64,9 @@ impl<'a> Question<'a> {
         Ok(Question {
             set,
             platform,
-            policy,
+            policy: Cow::Owned(policy),
             guarantee,
-            site: Site::of(platform, clusters),
+            site: Cow::Owned(Site::of(platform, clusters)),
             bill,
             allowed,
             kept_apart,

@@ -11,6 +11,7 @@
 //! busy period.
 
 use super::delayed::released_within;
+use super::demand::Columns;
 use super::{LIMIT, Work, div};
 use crate::verdict::{Decision, NotApplicable};
 use model::{Duration, Ratio, Timing, exact};
@@ -97,14 +98,16 @@ pub fn longest_last(tasks: &mut [Timing], work: &mut Work) -> Result<Duration, N
         .or_else(|| busy_period(tasks, work))
         .ok_or(LIMIT)?;
     let mut next = last_deadline_before(tasks, limit + 1);
+    let mut columns = Columns::of(tasks);
     while let Some(t) = next {
         let cost = if t >> 64 == 0 { 1 } else { 8 };
         if !work.spend(cost * tasks.len() as u64) {
             return Err(LIMIT);
         }
-        let mut h = demand(tasks, t);
+        let mut h = columns.demand(tasks, t);
         if h > t {
             h = cut_last(tasks, t);
+            columns.set_last(tasks);
             // Less is asked for: the first violation lies before a lower bound.
             limit = limit.min(violation_bound(tasks).unwrap_or(limit));
             if limit < t {
@@ -156,12 +159,13 @@ fn search(tasks: &[Timing], bound: u128, work: &mut Work) -> Decision {
     let Some(mut t) = last_deadline_before(tasks, bound + 1) else {
         return Ok(true);
     };
+    let columns = Columns::of(tasks);
     loop {
         let cost = if t >> 64 == 0 { 1 } else { 8 };
         if !work.spend(cost * tasks.len() as u64) {
             return Err(LIMIT);
         }
-        let h = demand(tasks, t);
+        let h = columns.demand(tasks, t);
         if h > t {
             return Ok(false);
         }

@@ -6,6 +6,7 @@
 //! an endless loop.
 
 pub mod delayed;
+mod demand;
 pub mod edf;
 pub mod edf_response;
 pub mod fixed_priority;
