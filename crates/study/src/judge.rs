@@ -4,9 +4,10 @@
 use crate::brute_force::BruteForce;
 use crate::charged::{Caches, Charged, Judging};
 use crate::judges::{Catalogued, Clustered, HardClusters, Registered};
+use crate::prepared::Point;
 use analyze::clustered::Scratch;
 use analyze::partition::Fit;
-use analyze::policies::Accounting;
+use analyze::policies::{Accounting, Limits, MAJOR_TESTS, Manner, Rule};
 use analyze::{Guarantee, registry};
 use model::error::nearest;
 use model::{
@@ -54,6 +55,15 @@ pub trait Judge: Send + Sync {
     /// # Errors
     /// The set cannot be judged.
     fn accepts(&self, set: &Asked<'_>, scratch: &mut Scratch) -> Result<bool>;
+
+    /// The same at each of these points, of which the set is as it was drawn: for judges that have
+    /// more to gain than by one question after the other. `None`: [`Judge::accepts`] is asked.
+    ///
+    /// # Errors
+    /// The set cannot be judged.
+    fn accepts_each(&self, _drawn: &[Timing], _points: &[Point]) -> Result<Option<Vec<bool>>> {
+        Ok(None)
+    }
 
     /// Does every job pay the whole delay? Then no set is accepted that is over-utilized with the
     /// delay, and a study does not ask about it.
@@ -133,7 +143,20 @@ impl Candidate {
             Guarantee::Hard => info.hard,
             Guarantee::Soft => info.soft,
         };
-        let by_check = || Self::of_catalog(&called, &spec, fit, platform, guarantee, charged);
+        let is_edf = matches!(spec.needs()?, Needs::Nothing | Needs::Clusters(_))
+            && spec.order()? == Order::Deadlines
+            && !info.quantum_driven;
+        // By the accountings of 002 §6.1 its study packs and tests as §6.3 says.
+        let by_assignment = charged.costs(Duration::ZERO).rule() == Rule::Paper;
+        let manner = match charged.judging() {
+            Judging::Paper if is_edf && by_assignment => Manner::Study(fit.unwrap_or_default()),
+            Judging::Paper => Manner::Check(Limits {
+                fit: Some(fit.unwrap_or_default()),
+                tests: Some(&MAJOR_TESTS),
+            }),
+            Judging::Check => Manner::Check(Limits { fit, tests: None }),
+        };
+        let by_check = || Self::of_catalog(&called, &spec, platform, guarantee, charged, manner);
         let clusters = match (tests, spec.needs()?) {
             (Tests::None, _) => {
                 return Err(Error::new(format!(
@@ -205,10 +228,10 @@ impl Candidate {
     fn of_catalog(
         called: &Called,
         spec: &Spec,
-        fit: Option<Fit>,
         platform: &Platform,
         guarantee: Guarantee,
         charged: &Charged,
+        manner: Manner,
     ) -> Result<Self> {
         if let Some(key) = spec.unjudged() {
             return Err(spec
@@ -220,13 +243,7 @@ impl Candidate {
                 .clusters(clusters)
                 .map_err(|e| e.at(format!("policy `{called}`")))?;
         }
-        let judge = Catalogued {
-            spec: spec.clone(),
-            platform: platform.clone(),
-            guarantee,
-            charged: charged.clone(),
-            fit,
-        };
+        let judge = Catalogued::new(spec, platform, guarantee, charged, manner)?;
         Ok(Candidate::new(
             called.to_string(),
             label(called),

@@ -2,71 +2,104 @@
 //!
 //! 000 §5 and 002 §6.3, where one delay a job is charged: P-EDF and C-EDF pack by worst-fit
 //! decreasing; hard clusters pass any of five major tests for G-EDF; soft ones must not be
-//! over-utilized. Under P-EDF soft is hard: bounded tardiness on one processor is none. All else is
-//! decided as `check` does.
+//! over-utilized. Under P-EDF soft is hard: bounded tardiness on one processor is none. By the
+//! accounting `paper` it is the same where a study asks for it (`judging = "paper"`), with overheads
+//! accounted for at each placement ([`Manner::Study`]). All else is decided as `check` does.
 
-use crate::charged::{Caches, Charged, Judging};
+use crate::charged::Charged;
 use crate::judge::{Asked, Judge};
+use crate::prepared::Point;
 use analyze::clustered::Scratch;
 use analyze::partition::{Fit, Order as Placement, Scratch as PackScratch};
-use analyze::policies::{self, Limits};
+use analyze::policies::{self, Caches, Manner, Many, Prices};
 use analyze::registry::{self, TestInfo};
 use analyze::uniprocessor::edf;
 use analyze::{Decision, Guarantee, NotApplicable};
-use model::{Error, Platform, Result, Timing};
+use model::{ClusterSpec, Duration, Error, Platform, Result, Timing};
 use policy::Spec;
 use policy::catalog::{self, Info, Needs, Tests};
+use std::sync::OnceLock;
 
-/// A policy of the catalog, judged as `check` does: every packing and every test of its row, unless
-/// the study asks for some.
+/// A policy of the catalog, judged as `check` does or in the manner of 002 §6.3.
 pub(crate) struct Catalogued {
-    pub spec: Spec,
-    pub platform: Platform,
-    pub guarantee: Guarantee,
-    pub charged: Charged,
-    /// The only heuristic, where one is named.
-    pub fit: Option<Fit>,
+    many: Many,
+    info: &'static Info,
+    guarantee: Guarantee,
+    manner: Manner,
+    /// Is every cluster a processor?
+    is_partitioned: bool,
+    /// Is every job charged D once, whatever the policy does?
+    is_by_one_delay: bool,
+    /// What points of an axis cost, of the axis that was asked about first: all sets are asked
+    /// about the same.
+    prices: OnceLock<(Vec<Caches>, Prices)>,
 }
 
 impl Catalogued {
-    fn limits(&self) -> Limits {
-        match self.charged.judging() {
-            Judging::Check => Limits {
-                fit: self.fit,
-                tests: None,
-            },
-            Judging::Paper => Limits {
-                fit: Some(self.fit.unwrap_or_default()),
-                tests: Some(&MAJOR_TESTS),
-            },
-        }
-    }
-
-    fn is_by_one_delay(&self) -> bool {
-        self.charged.accounting() == policies::Accounting::OneDelay
+    /// # Errors
+    /// As [`Many::new`].
+    pub(crate) fn new(
+        spec: &Spec,
+        platform: &Platform,
+        guarantee: Guarantee,
+        charged: &Charged,
+        manner: Manner,
+    ) -> Result<Self> {
+        let costs = charged.costs(Duration::ZERO);
+        Ok(Catalogued {
+            many: Many::new(spec, platform, guarantee, &costs, manner)?,
+            info: spec.info(),
+            guarantee,
+            manner,
+            is_partitioned: spec.needs()? == Needs::Clusters(ClusterSpec::Partitioned),
+            is_by_one_delay: charged.accounting() == policies::Accounting::OneDelay
+                // By working set a job pays what its policy does to it, which may be less than D.
+                && charged.caches == crate::charged::Caches::Delay,
+            prices: OnceLock::new(),
+        })
     }
 }
 
 impl Judge for Catalogued {
     fn accepts(&self, set: &Asked<'_>, _: &mut Scratch) -> Result<bool> {
-        let tasks = set.tasks()?;
-        let costs = self.charged.costs(set.delay);
-        let (platform, spec, guarantee) = (&self.platform, &self.spec, self.guarantee);
-        let limits = self.limits();
-        let judged = policies::decide_within(&tasks, platform, spec, guarantee, &costs, limits)?;
-        judged.ok_or_else(|| {
-            Error::new("no test of the policy applies to the set")
-                .remedy("choose other policies, or other deadlines")
-        })
+        let point = Point {
+            delay: set.delay,
+            wss: set.wss,
+        };
+        let says = self.accepts_each(set.drawn, &[point])?;
+        Ok(says.is_some_and(|says| says == [true]))
+    }
+
+    fn accepts_each(&self, drawn: &[Timing], points: &[Point]) -> Result<Option<Vec<bool>>> {
+        let caches = |point: &Point| match point.wss {
+            Some(wss) => Caches::WorkingSet(wss),
+            None => Caches::Delay(point.delay),
+        };
+        let asked: Vec<Caches> = points.iter().map(caches).collect();
+        if let Some((known, prices)) = self.prices.get()
+            && *known == asked
+        {
+            return self.decide(drawn, prices);
+        }
+        let prices = self.many.prices(&asked)?;
+        let says = self.decide(drawn, &prices);
+        // Kept for the next set, unless those of another axis are.
+        let _ = self.prices.set((asked, prices));
+        says
     }
 
     fn tests(&self) -> String {
-        let info = self.spec.info();
         let tests = match self.guarantee {
-            Guarantee::Hard => info.hard,
-            Guarantee::Soft => info.soft,
+            Guarantee::Hard => self.info.hard,
+            Guarantee::Soft => self.info.soft,
         };
         match tests {
+            Tests::Deadlines if matches!(self.manner, Manner::Study(_)) => {
+                match self.is_partitioned {
+                    true => "exact for EDF".to_owned(),
+                    false => MAJOR_TESTS.join(" or "),
+                }
+            }
             Tests::None => String::new(),
             Tests::Named(name) => name.to_owned(),
             Tests::Utilization => "U <= m".to_owned(),
@@ -76,14 +109,23 @@ impl Judge for Catalogued {
     }
 
     fn charges_every_job(&self) -> bool {
-        // By working set a job pays what its policy does to it, which may be less than D.
-        self.is_by_one_delay() && self.charged.caches == Caches::Delay
+        self.is_by_one_delay
     }
 
     fn uncovered(&self) -> Option<&'static str> {
         // In quanta a job pays in each.
-        let once = self.is_by_one_delay() && !self.spec.info().quantum_driven;
-        once.then(|| uncovered(self.spec.info())).flatten()
+        let once = self.is_by_one_delay && !self.info.quantum_driven;
+        once.then(|| uncovered(self.info)).flatten()
+    }
+}
+
+impl Catalogued {
+    fn decide(&self, drawn: &[Timing], prices: &Prices) -> Result<Option<Vec<bool>>> {
+        let says = self.many.decide_each(drawn, prices)?.ok_or_else(|| {
+            Error::new("no test of the policy applies to the set")
+                .remedy("choose other policies, or other deadlines")
+        })?;
+        Ok(Some(says))
     }
 }
 
@@ -141,10 +183,7 @@ impl Judge for Clustered {
     }
 }
 
-/// The five major sufficient tests for G-EDF that 002 §6.3 accepts a hard cluster by, cheapest
-/// first. Later tests accept more, and response-time analysis takes seconds a cluster at nanosecond
-/// resolution.
-pub const MAJOR_TESTS: [&str; 5] = ["GFB", "BCL", "BAK", "BCLI", "BAR"];
+pub use analyze::policies::MAJOR_TESTS;
 
 /// Hard C-EDF and G-EDF in clusters of several processors: packed, then any major test for each
 /// cluster.

@@ -48,8 +48,8 @@ pub(crate) struct Scene {
 }
 
 /// What caches cost at a point of the axis.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Point {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Point {
     /// What one job is charged; for a working set the longest delay on the platform.
     pub delay: Duration,
     /// The working set size of every task, where it is not 0.

@@ -213,15 +213,20 @@ impl Worker {
 
     /// Adds what each policy accepts of the set that was drawn, at the points of a scene.
     fn judge_in(&mut self, scene: &Scene, accepted: &mut [Vec<u32>]) -> Result<()> {
-        let m = Ratio::whole(u64::from(scene.processors));
-        let possible = first_false(scene.points.len(), |at| {
-            let set = self.charged(scene.points[at]).0;
-            Ok(set.inflated.iter().all(|t| t.wcet <= t.period)
-                && exact::cmp_sum(set.inflated.iter().map(Timing::utilization), m).is_le())
-        })?;
+        let mut possible = None;
         for (policy, accepted) in scene.policies.iter().zip(accepted) {
             let accepted = &mut accepted[scene.place..][..scene.points.len()];
             let judge = policy.judge();
+            let said = judge.accepts_each(&self.tasks, &scene.points);
+            if let Some(each) = said.map_err(|e| e.at(format!("policies: `{}`", policy.name())))? {
+                let both = accepted.iter_mut().zip(each);
+                both.for_each(|(count, yes)| *count += u32::from(yes));
+                continue;
+            }
+            let possible = match possible {
+                Some(known) => known,
+                None => *possible.insert(self.possible(scene)?),
+            };
             let mut accepts = |at: usize| {
                 let (set, scratch) = self.charged(scene.points[at]);
                 let said = judge.accepts(&set, scratch);
@@ -241,6 +246,16 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// At how many points of a scene, from its first on, the set is not over-utilized with D.
+    fn possible(&mut self, scene: &Scene) -> Result<usize> {
+        let m = Ratio::whole(u64::from(scene.processors));
+        first_false(scene.points.len(), |at| {
+            let set = self.charged(scene.points[at]).0;
+            Ok(set.inflated.iter().all(|t| t.wcet <= t.period)
+                && exact::cmp_sum(set.inflated.iter().map(Timing::utilization), m).is_le())
+        })
     }
 
     /// The set at this point.
