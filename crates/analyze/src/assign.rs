@@ -100,7 +100,11 @@ pub fn assign_with(
             }
         }
         Needs::Turns { spread } => {
-            let fill = if spread { edf_fm::Fill::Spread } else { how.fill };
+            let fill = if spread {
+                edf_fm::Fill::Spread
+            } else {
+                how.fill
+            };
             let how = How { fill, ..*how };
             in_turns(timings, &site(ClusterSpec::Global)?, &how, system)
         }

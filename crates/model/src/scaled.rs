@@ -132,7 +132,9 @@ impl Profile {
             for (_, value) in &mut point.percentiles {
                 *value = delay(*value);
             }
-            point.average_interval = point.average_interval.map(|(a, b)| (delay(a), delay(b)));
+            for interval in [&mut point.average_interval, &mut point.maximum_interval] {
+                *interval = interval.map(|(a, b)| (delay(a), delay(b)));
+            }
         }
         for point in scaled.overheads.iter_mut().flat_map(|c| &mut c.points) {
             point.average = point.average.map(duration);
@@ -140,6 +142,15 @@ impl Profile {
             if let Some(all) = &mut point.untrimmed {
                 all.average = duration(all.average);
                 all.maximum = duration(all.maximum);
+            }
+            let of = &mut point.intervals;
+            for interval in [
+                &mut of.average,
+                &mut of.maximum,
+                &mut of.untrimmed_average,
+                &mut of.untrimmed_maximum,
+            ] {
+                *interval = interval.map(|(a, b)| (duration(a), duration(b)));
             }
         }
         scaled
@@ -150,7 +161,7 @@ impl Profile {
 mod tests {
     use super::*;
     use crate::platform::{ClusterSpec, Resumption};
-    use crate::profile::{CpmdCurve, Load, OverheadCurve, OverheadKind, OverheadPoint};
+    use crate::profile::{CpmdCurve, Intervals, Load, OverheadCurve, OverheadKind, OverheadPoint};
     use crate::{Bytes, Provenance, Statistic};
 
     fn sizes(platform: &Platform, level: u8) -> Vec<usize> {
@@ -208,6 +219,7 @@ mod tests {
             maximum: Some(Delay::from_nanos(i64::MAX)),
             percentiles: vec![(50.0, Delay::from_nanos(ns))],
             average_interval: None,
+            maximum_interval: None,
         };
         profile.cpmd[0].points = vec![point(4, -3), point(8, 5)];
         profile.overheads.push(OverheadCurve {
@@ -220,6 +232,11 @@ mod tests {
                 average: Some(Duration::from_nanos(1)),
                 maximum: Some(Duration::from_nanos(2)),
                 untrimmed: None,
+                intervals: Intervals {
+                    groups: 3,
+                    average: Some((Duration::from_nanos(1), Duration::from_nanos(3))),
+                    ..Intervals::default()
+                },
             }],
         });
         let scaled = profile.scaled(Ratio::new(3, 2).unwrap());
@@ -229,6 +246,8 @@ mod tests {
         assert_eq!(points[0].maximum, Some(Delay::from_nanos(i64::MAX)));
         assert_eq!(points[1].percentiles, [(50.0, Delay::from_nanos(8))]);
         let tick = &scaled.overheads[0].points[0];
+        let interval = tick.intervals.average.map(|(a, b)| (a.nanos(), b.nanos()));
+        assert_eq!(interval, Some((2, 5)));
         assert_eq!(tick.average, Some(Duration::from_nanos(2)));
         assert_eq!(tick.maximum, Some(Duration::from_nanos(3)));
         assert_eq!(profile.scaled(Ratio::ONE), profile);

@@ -116,7 +116,10 @@ impl Subject {
 
     /// Is a task cut into parts that live on different processors?
     pub fn is_split(&self) -> bool {
-        matches!(self.way, Way::Turns { .. } | Way::Slices | Way::Slots { .. })
+        matches!(
+            self.way,
+            Way::Turns { .. } | Way::Slices | Way::Slots { .. }
+        )
     }
 
     /// Does it bound tardiness and promise no more?

@@ -47,7 +47,9 @@ fn of(info: &'static Info) -> Listed {
     };
     let accounting = match (needs, order) {
         _ if info.quantum_driven => "a delay in every quantum",
-        (Some(Needs::Turns { .. } | Needs::Slices | Needs::Slots { .. }), _) => "by processor and part",
+        (Some(Needs::Turns { .. } | Needs::Slices | Needs::Slots { .. }), _) => {
+            "by processor and part"
+        }
         (_, Some(Order::Own)) => "every task may preempt every other",
         (_, Some(Order::Fixed(_))) => "a task preempts lower priorities",
         _ => "a task preempts longer deadlines",

@@ -8,9 +8,9 @@ mod plan;
 mod results;
 
 pub use ::measure::kernel::window::{Did, Interrupted, Part, Window};
+pub use compare::figure;
 pub use kernel::Kernel;
 pub use plan::Wanted;
-pub use compare::figure;
 pub use results::{Asked, Beyond, CellSeen, Sums, TaskSeen, Validated};
 
 use crate::run::{self, Until};

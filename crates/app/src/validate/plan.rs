@@ -87,7 +87,14 @@ fn is_soft(policy: &Spec) -> bool {
 /// # Errors
 /// None is expected: the names are the catalog's.
 pub fn default_policies(platform: &Platform) -> Result<Vec<Spec>> {
-    let names = ["p-edf", "g-edf", "p-rm", "edf-fm:fill=spread", "edf-wm", "nps-f"];
+    let names = [
+        "p-edf",
+        "g-edf",
+        "p-rm",
+        "edf-fm:fill=spread",
+        "edf-wm",
+        "nps-f",
+    ];
     let mut specs: Vec<Spec> = names
         .iter()
         .map(|name| name.parse())

@@ -228,7 +228,9 @@ impl Many {
     /// What a quick computation says that tells clear cases; `None`: this is none.
     fn clearly(&self, tasks: &[Timing], system: &System<'_>) -> Option<bool> {
         match self.policy.way {
-            Way::Turns => overheads::clear_turns::accepts(tasks, &self.site.cpus, system),
+            Way::Turns { spread: false } => {
+                overheads::clear_turns::accepts(tasks, &self.site.cpus, system)
+            }
             Way::Slots { delta } => {
                 let settings = nps_f::Settings {
                     delta,
@@ -236,7 +238,7 @@ impl Many {
                 };
                 overheads::clear_servers::accepts(tasks, &self.in_order, &settings, system)
             }
-            Way::Clusters | Way::Slices | Way::Quanta(_) => None,
+            Way::Clusters | Way::Turns { spread: true } | Way::Slices | Way::Quanta(_) => None,
         }
     }
 
