@@ -78,8 +78,14 @@ pub fn find(name: &str) -> Result<Entry> {
 fn is_run_by(step: &Step, name: &str) -> bool {
     let words: Vec<&str> = step.full.split_whitespace().collect();
     match words[..] {
-        // A `-fine` preset is the same study on a finer grid.
-        ["study", "run", study, ..] => study == name.trim_end_matches("-fine"),
+        // A `-fine` preset is the same study on a finer grid, `-two-delays` the same figure by the
+        // other reading of §6.1.
+        ["study", "run", study, ..] => {
+            study
+                == name
+                    .trim_end_matches("-fine")
+                    .trim_end_matches("-two-delays")
+        }
         ["color", "experiment", experiment, ..] => experiment == name,
         _ => false,
     }

@@ -167,6 +167,7 @@ pub struct Validated {
     #[serde(rename = "length_ns", with = "model::time::ns")]
     pub length: Duration,
     /// What no verdict has in it, and can have made jobs late.
+    #[serde(default)]
     pub not_modeled: Vec<String>,
     /// Set by set.
     pub cells: Vec<CellSeen>,
