@@ -121,7 +121,7 @@ fn threads_shares_and_stops_change_nothing() {
     let stopped = tempfile::tempdir().unwrap();
     let mut stops = 0;
     // Stopped again and again, within stages and between them.
-    while run_in(stopped.path(), &study, &StopAfterSteps::new(130)).is_err() {
+    while run_in(stopped.path(), &study, &StopAfterSteps::new(40)).is_err() {
         stops += 1;
         assert!(stops < 100);
     }
