@@ -9,7 +9,7 @@
 use super::System;
 use super::accounting::sections;
 use super::bins::is_covered;
-use crate::semi::edf_fm::{Fill, SLIVER, capacity};
+use crate::semi::edf_fm::{Fill, SLIVER, levels};
 use model::{CpuId, Ratio, Resumption, TaskId, Timing};
 
 /// What a job pays, in nanoseconds.
@@ -40,16 +40,9 @@ pub fn accepts(tasks: &[Timing], cpus: &[CpuId], system: &System<'_>) -> Option<
     }
     let price = Price::of(cpus, system);
     for fill in [Fill::Full, Fill::Spread] {
-        let usual = capacity(tasks, cpus.len(), fill);
-        if holds_up_to(tasks, cpus.len(), fill, usual, &price)? {
-            return Some(true);
-        }
-        if fill == Fill::Spread {
-            for step in 1..=super::edf_fm::SPREADS {
-                let cap = super::edf_fm::raised(usual, step);
-                if holds_up_to(tasks, cpus.len(), fill, cap, &price)? {
-                    return Some(true);
-                }
+        for level in levels(tasks, cpus.len(), fill) {
+            if holds_up_to(tasks, cpus.len(), fill, level, &price)? {
+                return Some(true);
             }
         }
     }

@@ -12,7 +12,7 @@ use super::account::{Accounted, fixed, migratory};
 use super::accounting::{Resident, inflate};
 use super::holds::turns_hold;
 use super::{Piece, System, account};
-use crate::semi::edf_fm::{Fill, Refusal, SLIVER, capacity, tardiness_with, turn};
+use crate::semi::edf_fm::{Fill, Refusal, SLIVER, first_that_holds, tardiness_with, turn};
 use model::assignment::{Turn, Turns};
 use model::{Assignment, CpuId, Duration, Ratio, TaskId, Timing, exact};
 
@@ -27,28 +27,9 @@ pub fn assign(
     fill: Fill,
     system: &System<'_>,
 ) -> Result<Turns, Refusal> {
-    let usual = capacity(tasks, cpus.len(), fill);
-    let mut result = assign_up_to(tasks, cpus, fill, usual, system);
-    if fill == Fill::Spread && !system.is_free() {
-        // The even share is that of the executions: with overheads everybody needs more.
-        for step in 1..=SPREADS {
-            if result.is_ok() {
-                break;
-            }
-            result = assign_up_to(tasks, cpus, fill, raised(usual, step), system);
-        }
-    }
-    result
-}
-
-/// How many levels between an even share and a full processor are tried.
-pub(super) const SPREADS: u64 = 8;
-
-/// The level of this number, from 1, above an even share.
-pub(super) fn raised(even: Ratio, step: u64) -> Ratio {
-    let (num, den) = (even.num(), even.den());
-    let more = num + (den - num.min(den)) / SPREADS * step;
-    Ratio::new(more.min(den), den).unwrap_or(Ratio::ONE)
+    first_that_holds(tasks, cpus.len(), fill, |usual| {
+        assign_up_to(tasks, cpus, fill, usual, system)
+    })
 }
 
 /// A processor that is being filled.

@@ -58,7 +58,17 @@ pub enum Refusal {
 /// # Errors
 /// The task or the processor that breaks what EDF-fm needs. Deadlines are not looked at.
 pub fn assign(tasks: &[Timing], cpus: &[CpuId], fill: Fill) -> Result<Turns, Refusal> {
-    let usual = capacity(tasks, cpus.len(), fill);
+    first_that_holds(tasks, cpus.len(), fill, |usual| {
+        assign_up_to(tasks, cpus, fill, usual)
+    })
+}
+
+fn assign_up_to(
+    tasks: &[Timing],
+    cpus: &[CpuId],
+    fill: Fill,
+    usual: Ratio,
+) -> Result<Turns, Refusal> {
     let mut turns: Vec<Turn> = Vec::with_capacity(tasks.len());
     let mut current = 0;
     // What is on the current processor, as time a period; and the total utilization of its
@@ -172,7 +182,43 @@ fn time_left(inside: &[Ratio], cap: Ratio, period: Duration) -> Duration {
     Duration::from_nanos(time.floor().to_integer().to_u64().unwrap_or(0))
 }
 
-pub(crate) fn capacity(tasks: &[Timing], m: usize, fill: Fill) -> Ratio {
+/// How many levels between an even share and a full processor are tried.
+const SPREADS: u64 = 8;
+
+/// How far processors are filled, in the order in which it is tried. With overheads everybody needs
+/// more than an even share of the executions, and even without them a higher level may split tasks
+/// that overload no processor.
+pub(crate) fn levels(tasks: &[Timing], m: usize, fill: Fill) -> impl Iterator<Item = Ratio> {
+    let even = capacity(tasks, m, fill);
+    let steps = if fill == Fill::Spread { SPREADS } else { 0 };
+    (0..=steps).map(move |step| {
+        // Below 2^36: an even share is a whole number of 2^-32, at most one.
+        let (num, den) = (even.num() * SPREADS, even.den() * SPREADS);
+        Ratio::new(num + (even.den() - even.num()) * step, den).unwrap_or(Ratio::ONE)
+    })
+}
+
+/// The assignment at the first level at which there is one.
+///
+/// # Errors
+/// There is none at any; what breaks it at the first.
+pub(crate) fn first_that_holds(
+    tasks: &[Timing],
+    m: usize,
+    fill: Fill,
+    assign_up_to: impl Fn(Ratio) -> Result<Turns, Refusal>,
+) -> Result<Turns, Refusal> {
+    let mut first = None;
+    for level in levels(tasks, m, fill) {
+        match assign_up_to(level) {
+            Ok(turns) => return Ok(turns),
+            Err(why) => first = first.or(Some(why)),
+        }
+    }
+    Err(first.unwrap_or(Refusal::Task(0)))
+}
+
+fn capacity(tasks: &[Timing], m: usize, fill: Fill) -> Ratio {
     if fill == Fill::Full || m == 0 {
         return Ratio::ONE;
     }
@@ -268,4 +314,44 @@ fn decide(tasks: &[Timing], m: u32) -> Decision {
     Ok([Fill::Full, Fill::Spread]
         .iter()
         .any(|fill| assign(tasks, &cpus, *fill).is_ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testing::sets::implicit_ms;
+
+    /// From an even share in eighths of the rest up to all of a processor, also where the share is
+    /// a simple fraction.
+    #[test]
+    fn levels_rise_to_a_full_processor() {
+        let half = [implicit_ms(5, 10), implicit_ms(5, 10)];
+        let sixteenths = levels(&half, 2, Fill::Spread).map(|level| level.num() * 16 / level.den());
+        assert!(sixteenths.eq(8..=16));
+        assert!(levels(&half, 2, Fill::Full).eq([Ratio::ONE]));
+    }
+
+    /// At the even share two tasks that migrate may meet on one processor and ask for more than it
+    /// has; higher up they need not.
+    #[test]
+    fn a_higher_level_is_tried_without_overheads_as_well() {
+        let cpus = crate::semi::processors(3);
+        let mut found = 0;
+        for a in 1..=9 {
+            for b in 1..=9 {
+                for c in 1..=9 {
+                    for d in 1..=9 {
+                        let set = [a, b, c, d].map(|e| implicit_ms(e, 10));
+                        let even = capacity(&set, 3, Fill::Spread);
+                        let at_even = assign_up_to(&set, &cpus, Fill::Spread, even);
+                        let spread = assign(&set, &cpus, Fill::Spread);
+                        if let (Err(Refusal::Migratory(_)), Ok(_)) = (at_even, spread) {
+                            found += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(found > 0);
+    }
 }
