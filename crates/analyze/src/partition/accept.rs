@@ -203,15 +203,7 @@ fn insert(ranked: &mut Vec<usize>, bin: usize, loads: &Loads, fit: Fit) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Duration;
-
-    fn task(e: u64, p: u64, d: u64) -> Timing {
-        Timing {
-            wcet: Duration::from_nanos(e),
-            period: Duration::from_nanos(p),
-            deadline: Duration::from_nanos(d),
-        }
-    }
+    use testing::sets::task_ns as task;
 
     #[test]
     fn exact_acceptance_separates_what_utilization_packs_together() {

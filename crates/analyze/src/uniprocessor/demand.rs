@@ -96,14 +96,7 @@ impl Lanes {
 mod tests {
     use super::*;
     use model::Duration;
-
-    fn task(e: u64, p: u64, d: u64) -> Timing {
-        Timing {
-            wcet: Duration::from_nanos(e),
-            period: Duration::from_nanos(p),
-            deadline: Duration::from_nanos(d),
-        }
-    }
+    use testing::sets::task_ns as task;
 
     /// In floating point as in integers, where a deadline or a period ends, just before and just
     /// after, and beyond what floating point holds.

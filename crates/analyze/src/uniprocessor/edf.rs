@@ -288,14 +288,7 @@ pub(super) fn busy_period_from(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn task(e: u64, p: u64, d: u64) -> Timing {
-        Timing {
-            wcet: Duration::from_nanos(e),
-            period: Duration::from_nanos(p),
-            deadline: Duration::from_nanos(d),
-        }
-    }
+    use testing::sets::task_ns as task;
 
     /// 002 §2.2.1, Fig. 2.2: T1 = (1, 3), T2 = (2, 5), T3 = (2, 8) are schedulable under EDF.
     #[test]

@@ -170,14 +170,7 @@ pub fn hyperbolic(tasks: &[Timing]) -> Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn task(e: u64, p: u64, d: u64) -> Timing {
-        Timing {
-            wcet: Duration::from_nanos(e),
-            period: Duration::from_nanos(p),
-            deadline: Duration::from_nanos(d),
-        }
-    }
+    use testing::sets::task_ns as task;
 
     /// 002 Fig. 2.2 (b): T3 misses its deadline at 8 under RM.
     #[test]
