@@ -7,7 +7,7 @@
 use crate::overheads::{self, System};
 use crate::partition::Fit;
 use crate::partition::affinity::{self, Allowed};
-use crate::semi::{edf_fm, edf_wm, nps_f};
+use crate::semi::{SHORTEST_SLICE, edf_fm, edf_wm, nps_f};
 use crate::uniprocessor::WORK_LIMIT;
 use model::assignment::{Clustered, Quanta};
 use model::{Assignment, ClusterSpec, CpuId, CpuSet, Duration, Platform, Result, TaskSet, Timing};
@@ -23,6 +23,8 @@ pub struct How {
     pub fill: edf_fm::Fill,
     /// The most evaluations of one task's demand that an assignment in slices may take.
     pub work: u64,
+    /// No slice is shorter.
+    pub shortest: Duration,
 }
 
 impl Default for How {
@@ -31,6 +33,7 @@ impl Default for How {
             fit: Fit::default(),
             fill: edf_fm::Fill::default(),
             work: WORK_LIMIT,
+            shortest: SHORTEST_SLICE,
         }
     }
 }
@@ -108,7 +111,11 @@ pub fn assign_with(
             let how = How { fill, ..*how };
             in_turns(timings, &site(ClusterSpec::Global)?, &how, system)
         }
-        Needs::Slices => in_slices(timings, &site(ClusterSpec::Global)?, how, system),
+        Needs::Slices { shortest } => {
+            let shortest = shortest.unwrap_or(how.shortest);
+            let how = How { shortest, ..*how };
+            in_slices(timings, &site(ClusterSpec::Global)?, &how, system)
+        }
         Needs::Slots { delta, clusters } => {
             let site = site(clusters.unwrap_or(ClusterSpec::Global))?;
             in_slots(timings, &site, delta, system)
@@ -195,6 +202,7 @@ pub fn in_slices(
     let settings = edf_wm::Settings {
         fit: how.fit,
         work: how.work,
+        shortest: how.shortest,
         ..edf_wm::Settings::default()
     };
     match overheads::edf_wm::assign(&tasks, &site.cpus, &settings, &system) {

@@ -205,7 +205,9 @@ fn refused(why: Refusal, needs: Needs, set: &TaskSet, fit: Fit) -> String {
         Refusal::Task(index) => {
             let nowhere = match needs {
                 Needs::Turns { .. } => "on no two processors that are left".to_owned(),
-                Needs::Slices => "on no processors that are left, whole or in slices".to_owned(),
+                Needs::Slices { .. } => {
+                    "on no processors that are left, whole or in slices".to_owned()
+                }
                 Needs::Slots { .. } => "in no server".to_owned(),
                 Needs::Nothing | Needs::Clusters(_) => {
                     format!("on no processor or cluster that is left, by {fit}")

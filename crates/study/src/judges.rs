@@ -137,7 +137,7 @@ fn uncovered(info: &Info) -> Option<&'static str> {
         .and_then(|spec| spec.needs())
         .ok()?;
     match needs {
-        Needs::Slices => Some("tasks may be cut into slices on several processors"),
+        Needs::Slices { .. } => Some("tasks may be cut into slices on several processors"),
         Needs::Slots { .. } => Some("servers take turns in every slot"),
         _ if info.quantum_driven => Some("a job may be preempted at the end of every quantum"),
         _ => None,

@@ -20,7 +20,7 @@ pub(super) fn check(
             of_clusters(c, set, &usable, policy, platform)?
         }
         (Way::Turns { .. }, Assignment::Turns(turns)) => of_turns(turns, set, &usable)?,
-        (Way::Slices, Assignment::Slices(slices)) => of_slices(slices, set, &usable)?,
+        (Way::Slices { .. }, Assignment::Slices(slices)) => of_slices(slices, set, &usable)?,
         (Way::Slots { .. }, Assignment::Slots(slots)) => of_slots(slots, set, &usable)?,
         (Way::Quanta(quantum), Assignment::Quanta(quanta)) if quantum == quanta.quantum => {
             quanta.timings(set)?;

@@ -314,7 +314,8 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
         if question.policy.quantum().is_none() {
             verdict.inflated_utilization = Some(utilization(&question.inflated(&case)));
         }
-        verdict.margins_covered = !matches!(question.policy.way, Way::Slices | Way::Slots { .. });
+        verdict.margins_covered =
+            !matches!(question.policy.way, Way::Slices { .. } | Way::Slots { .. });
         verdict.cpmd_covered = verdict.margins_covered;
     }
     if let Some(why) = question.precondition() {

@@ -23,7 +23,7 @@ impl Question<'_> {
         let tasks = self.set.timings();
         let (implicit, most, limit) = match (self.policy.way, self.policy.priority()) {
             (Way::Clusters, None) => (false, usize::MAX, PLACED),
-            (Way::Clusters, Some(_)) | (Way::Slices, _) => (false, MOST_PLACED, PLACED),
+            (Way::Clusters, Some(_)) | (Way::Slices { .. }, _) => (false, MOST_PLACED, PLACED),
             (Way::Turns { .. } | Way::Slots { .. }, _) => (true, MOST_SHARED, SHARED),
             (Way::Quanta(_), _) => (true, usize::MAX, SHARED),
         };

@@ -29,7 +29,7 @@ pub(super) fn assign(question: &Question<'_>, case: &Case) -> Result<Assignment,
         // Packed by `place`.
         Way::Clusters => Err(String::new()),
         Way::Turns { spread } => turns(question, case, spread),
-        Way::Slices => slices(question, case),
+        Way::Slices { shortest } => slices(question, case, shortest),
         Way::Slots { delta } => slots(question, case, delta),
         Way::Quanta(quantum) => quanta(question, case, quantum),
     }
@@ -115,11 +115,12 @@ fn turns(question: &Question<'_>, case: &Case, spread: bool) -> Result<Assignmen
     })
 }
 
-fn slices(question: &Question<'_>, case: &Case) -> Result<Assignment, String> {
+fn slices(question: &Question<'_>, case: &Case, shortest: Duration) -> Result<Assignment, String> {
     let (tasks, system) = question.books(case);
     let how = How {
         fit: Fit::First,
         work: SPLIT_WORK,
+        shortest,
         ..How::default()
     };
     match assign::in_slices(&tasks, &question.site, &how, &system) {

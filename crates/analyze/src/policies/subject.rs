@@ -1,5 +1,6 @@
 //! A policy as it is judged: its row of the catalog, read once for the parameters that are given.
 
+use crate::semi::SHORTEST_SLICE;
 use crate::verdict::Guarantee;
 use crate::{pd2, registry};
 use model::{ClusterSpec, CpuSet, Duration, Error, Platform, Result};
@@ -18,7 +19,10 @@ pub(super) enum Way {
         spread: bool,
     },
     /// Jobs of some tasks are cut into slices (EDF-WM).
-    Slices,
+    Slices {
+        /// No slice is shorter.
+        shortest: Duration,
+    },
     /// Tasks are packed into servers (NPS-F, C-NPS-F).
     Slots {
         /// Slots per shortest period.
@@ -56,7 +60,12 @@ impl Subject {
             Needs::Nothing => (Way::Clusters, ClusterSpec::Global),
             Needs::Clusters(clusters) => (Way::Clusters, clusters),
             Needs::Turns { spread } => (Way::Turns { spread }, ClusterSpec::Global),
-            Needs::Slices => (Way::Slices, ClusterSpec::Global),
+            Needs::Slices { shortest } => (
+                Way::Slices {
+                    shortest: shortest.unwrap_or(SHORTEST_SLICE),
+                },
+                ClusterSpec::Global,
+            ),
             Needs::Slots { delta, clusters } => (
                 Way::Slots { delta },
                 clusters.unwrap_or(ClusterSpec::Global),
@@ -118,7 +127,7 @@ impl Subject {
     pub fn is_split(&self) -> bool {
         matches!(
             self.way,
-            Way::Turns { .. } | Way::Slices | Way::Slots { .. }
+            Way::Turns { .. } | Way::Slices { .. } | Way::Slots { .. }
         )
     }
 

@@ -42,12 +42,12 @@ fn of(info: &'static Info) -> Listed {
         Some(Needs::Clusters(model::ClusterSpec::Partitioned)) => "tasks on processors",
         Some(Needs::Clusters(_)) | None => "tasks in clusters",
         Some(Needs::Turns { .. }) => "turns on two processors",
-        Some(Needs::Slices) => "slices in windows",
+        Some(Needs::Slices { .. }) => "slices in windows",
         Some(Needs::Slots { .. }) => "servers in slots",
     };
     let accounting = match (needs, order) {
         _ if info.quantum_driven => "a delay in every quantum",
-        (Some(Needs::Turns { .. } | Needs::Slices | Needs::Slots { .. }), _) => {
+        (Some(Needs::Turns { .. } | Needs::Slices { .. } | Needs::Slots { .. }), _) => {
             "by processor and part"
         }
         (_, Some(Order::Own)) => "every task may preempt every other",

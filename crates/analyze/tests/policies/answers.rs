@@ -215,3 +215,29 @@ fn edf_fm_spreads_a_set_where_that_is_asked_for() {
     assert_eq!(busiest("edf-fm"), 10);
     assert_eq!(busiest("edf-fm:fill=spread"), 8);
 }
+
+/// Two processors each have four tenths left for a task of six tenths.
+#[test]
+fn edf_wm_cuts_no_slice_shorter_than_it_is_told() {
+    let set = set(&[(6, 10), (6, 10), (6, 10)]);
+    let slices = |name: &str| -> Option<Vec<u64>> {
+        let judged = judge(
+            &set,
+            &Platform::symmetric(2),
+            &[spec(name)],
+            Guarantee::Hard,
+            &Costs::NONE,
+        );
+        let verdict = judged.unwrap().policies.remove(0);
+        let Some(model::Assignment::Slices(slices)) = verdict.assignment else {
+            assert!(!verdict.schedulable, "{name}");
+            return None;
+        };
+        let cut = slices.tasks.iter().find(|parts| parts.len() > 1).unwrap();
+        Some(cut.iter().map(|slice| slice.budget.nanos()).collect())
+    };
+    let shortest = |name: &str| slices(name).map(|cut| cut.into_iter().min().unwrap());
+    assert!(shortest("edf-wm").unwrap() < 3_000_000);
+    assert_eq!(shortest("edf-wm:slice=3ms"), Some(3_000_000));
+    assert_eq!(shortest("edf-wm:slice=4500us"), None);
+}

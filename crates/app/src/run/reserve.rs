@@ -44,7 +44,7 @@ pub(super) fn any_has_boundaries(how: &Scheduling) -> Result<bool> {
 /// Does it matter to a policy what a boundary costs?
 pub(super) fn has_boundaries(how: &Scheduling, policy: &Spec) -> Result<bool> {
     let needs = policy.needs()?;
-    let split = matches!(needs, Needs::Slices | Needs::Slots { .. });
+    let split = matches!(needs, Needs::Slices { .. } | Needs::Slots { .. });
     Ok(split || policy.quantum(how.quantum)?.is_some())
 }
 
@@ -152,7 +152,7 @@ fn room_for(
         fit: how.fit,
         ..How::default()
     };
-    if matches!(policy.needs()?, Needs::Slices | Needs::Slots { .. }) {
+    if matches!(policy.needs()?, Needs::Slices { .. } | Needs::Slots { .. }) {
         let made = assign::assign_with(policy, set, platform, &how_assigned, system)?;
         return Ok(made.ok());
     }

@@ -22,10 +22,22 @@ use std::sync::Arc;
 pub static INFO: Info = Info {
     name: "edf-wm",
     summary: "semi-partitioned EDF: jobs of a few tasks go through several processors in windows",
-    needs: |_| Ok(Needs::Slices),
+    parameters: "`edf-wm:slice=100us`: no slice is shorter, 50 us without it",
+    keys: &["slice"],
+    needs: |spec| {
+        let shortest = shortest(spec)?;
+        Ok(Needs::Slices { shortest })
+    },
     order: |_| Ok(Order::Deadlines),
     hard: Tests::Named("EDF-WM"),
     soft: Tests::Named("EDF-WM"),
+    canonical: |spec| {
+        let name = spec.info().name;
+        Ok(match shortest(spec)? {
+            None => name.to_owned(),
+            Some(shortest) => format!("{name}:slice={shortest}"),
+        })
+    },
     suggested: &["edf-wm"],
     tried: &["edf-wm"],
     ..Info::DEFAULT
@@ -97,6 +109,17 @@ pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
         domains,
         route: Route::Fixed(stages.iter().map(|s| s[0].domain).collect()),
     })
+}
+
+/// How short a slice may be, where that is said: what an engine can enforce may be coarser than what
+/// 002 assumes.
+fn shortest(spec: &Spec) -> Result<Option<Duration>> {
+    match spec.duration("slice")? {
+        Some(Duration::ZERO) => Err(spec
+            .error("`slice` is zero")
+            .remedy("write how long the shortest is, such as `slice=50us`")),
+        shortest => Ok(shortest),
+    }
 }
 
 /// By task and slice, who goes first when two are due at once: the earlier release, that is the

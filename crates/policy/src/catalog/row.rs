@@ -1,7 +1,7 @@
 //! A row of the catalog: what the workspace knows of a policy, in plain data.
 
 use crate::spec::Spec;
-use model::{ClusterSpec, Result, Timing};
+use model::{ClusterSpec, Duration, Result, Timing};
 
 /// What a policy has to be told before it can be built, which says how its assignment is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,7 +16,10 @@ pub enum Needs {
         spread: bool,
     },
     /// An assignment in slices (002 §4.2).
-    Slices,
+    Slices {
+        /// No slice is shorter; `None`: 50 us, as in 002 §5.1.2.
+        shortest: Option<Duration>,
+    },
     /// An assignment in slots (002 §4.3).
     Slots {
         /// Slots per shortest period: more of them waste less and preempt more.

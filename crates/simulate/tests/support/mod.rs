@@ -315,7 +315,7 @@ fn assignment(random: &mut impl Choices, of: &Instance) -> Option<Assignment> {
                 tasks: (0..n).map(turn).collect(),
             }))
         }
-        Needs::Slices => {
+        Needs::Slices { .. } => {
             let slices = |task: &Small| {
                 let parts = random.among(1, m).min(task.wcet).min(task.deadline);
                 if parts == 1 {

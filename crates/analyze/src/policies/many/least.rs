@@ -29,7 +29,7 @@ impl<'t> Least<'t> {
         let m = many.site.cpus.len();
         let alone = match many.policy.way {
             Way::Clusters => Some(many.site.clusters.len()),
-            Way::Turns { .. } | Way::Slices => Some(m),
+            Way::Turns { .. } | Way::Slices { .. } => Some(m),
             // Any two servers together hold more than a processor, or they would be one.
             Way::Slots { .. } if many.site.clusters.len() == 1 => Some(2 * m + 1),
             Way::Slots { .. } => Some(tasks.len()),

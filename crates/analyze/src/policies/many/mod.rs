@@ -238,7 +238,9 @@ impl Many {
                 };
                 overheads::clear_servers::accepts(tasks, &self.in_order, &settings, system)
             }
-            Way::Clusters | Way::Turns { spread: true } | Way::Slices | Way::Quanta(_) => None,
+            Way::Clusters | Way::Turns { spread: true } | Way::Slices { .. } | Way::Quanta(_) => {
+                None
+            }
         }
     }
 
