@@ -228,6 +228,7 @@ fn every_assignment_that_is_handed_over_keeps_the_guarantee() {
         "p-rm",
         "p-fp:dm",
         "edf-wm",
+        "edf-wm:slice=2ms",
         "nps-f",
         "nps-f:delta=2",
     ] {

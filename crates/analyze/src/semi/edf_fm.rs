@@ -208,14 +208,10 @@ pub(crate) fn first_that_holds(
     fill: Fill,
     assign_up_to: impl Fn(Ratio) -> Result<Turns, Refusal>,
 ) -> Result<Turns, Refusal> {
-    let mut first = None;
-    for level in levels(tasks, m, fill) {
-        match assign_up_to(level) {
-            Ok(turns) => return Ok(turns),
-            Err(why) => first = first.or(Some(why)),
-        }
-    }
-    Err(first.unwrap_or(Refusal::Task(0)))
+    assign_up_to(capacity(tasks, m, fill)).or_else(|why| {
+        let mut higher = levels(tasks, m, fill).skip(1);
+        higher.find_map(|level| assign_up_to(level).ok()).ok_or(why)
+    })
 }
 
 fn capacity(tasks: &[Timing], m: usize, fill: Fill) -> Ratio {

@@ -2,6 +2,7 @@
 //! judge.
 
 use super::*;
+use analyze::policies::PolicyVerdict;
 
 /// Response times of 002 Fig. 2.2 under RM: 1, 3 and, with T3 too late, none; under EDF all meet
 /// their deadlines.
@@ -185,20 +186,20 @@ fn pd2_is_not_judged_for_periods_that_are_no_whole_quanta() {
     }
 }
 
+/// What is said of a set on two processors without overheads.
+fn on_two(set: &TaskSet, name: &str, guarantee: Guarantee) -> PolicyVerdict {
+    let two = Platform::symmetric(2);
+    let judged = judge(set, &two, &[spec(name)], guarantee, &Costs::NONE);
+    judged.unwrap().policies.remove(0)
+}
+
 /// 002 §4.1: a light system spread evenly leaves time on every processor; filled one after the
 /// other, the first has none.
 #[test]
 fn edf_fm_spreads_a_set_where_that_is_asked_for() {
     let set = set(&[(4, 10), (4, 10), (4, 10), (4, 10)]);
     let busiest = |name: &str| {
-        let judged = judge(
-            &set,
-            &Platform::symmetric(2),
-            &[spec(name)],
-            Guarantee::Soft,
-            &Costs::NONE,
-        );
-        let verdict = judged.unwrap().policies.remove(0);
+        let verdict = on_two(&set, name, Guarantee::Soft);
         assert!(verdict.schedulable, "{name}");
         let Some(model::Assignment::Turns(turns)) = verdict.assignment else {
             panic!("{name} has no turns");
@@ -221,14 +222,7 @@ fn edf_fm_spreads_a_set_where_that_is_asked_for() {
 fn edf_wm_cuts_no_slice_shorter_than_it_is_told() {
     let set = set(&[(6, 10), (6, 10), (6, 10)]);
     let slices = |name: &str| -> Option<Vec<u64>> {
-        let judged = judge(
-            &set,
-            &Platform::symmetric(2),
-            &[spec(name)],
-            Guarantee::Hard,
-            &Costs::NONE,
-        );
-        let verdict = judged.unwrap().policies.remove(0);
+        let verdict = on_two(&set, name, Guarantee::Hard);
         let Some(model::Assignment::Slices(slices)) = verdict.assignment else {
             assert!(!verdict.schedulable, "{name}");
             return None;

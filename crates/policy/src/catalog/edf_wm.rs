@@ -111,7 +111,7 @@ pub fn plan(_spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
     })
 }
 
-/// How short a slice may be, where that is said: what an engine can enforce may be coarser than what
+/// How short a slice may be, where that is said: what an engine enforces may be coarser than what
 /// 002 assumes.
 fn shortest(spec: &Spec) -> Result<Option<Duration>> {
     match spec.duration("slice")? {
