@@ -66,6 +66,8 @@ expect 0 "$warmset" reproduce 003-fig2
 expect 0 "$warmset" study list
 expect 0 "$warmset" study run ospert10-fig5 --sets 2 -o "$dir/study"
 holds "$dir/study/weighted.svg" "</svg>"
+expect 0 "$warmset" study run examples/study/slices.toml --sets 2 -o "$dir/slices"
+holds "$dir/slices/weighted.csv" "EDF-WM-SLICE-1MS"
 
 expect 0 "$warmset" measure cpmd -o "$dir/measured" \
     --wss 4KiB,64KiB --samples 12 --max-preemption 1ms
