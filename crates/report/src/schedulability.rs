@@ -416,37 +416,30 @@ fn look_under_load(curves: &[Curve], policy: &str, idle: bool) -> Look {
     }
 }
 
-/// How the curve of this index is drawn. Two policies of one family must not look alike.
-fn look_of(curves: &[Curve], index: usize) -> Look {
-    if let Some((policy, idle)) = under_load(&curves[index].policy) {
-        return look_under_load(curves, policy, idle);
-    }
-    let look = Look::of_policy(&curves[index].policy);
-    match curves[..index]
-        .iter()
-        .any(|c| Look::of_policy(&c.policy) == look)
-    {
-        true => Look::nth(index + 4),
-        false => look,
-    }
+/// How curves are drawn. Two policies of one family must not look alike.
+fn looks_of(curves: &[Curve]) -> Vec<Look> {
+    let looks = Look::of_policies(curves.iter().map(|c| c.policy.as_str()));
+    let look = |(curve, look): (&Curve, Look)| match under_load(&curve.policy) {
+        Some((policy, idle)) => look_under_load(curves, policy, idle),
+        None => look,
+    };
+    curves.iter().zip(looks).map(look).collect()
 }
 
 /// The layers of all curves: bands below all lines, marks above them.
 fn curve_layers(curves: &[Curve]) -> Vec<Layer> {
     let mut layers = Vec::new();
-    for (index, curve) in curves
-        .iter()
-        .enumerate()
-        .filter(|(_, c)| !c.band.is_empty())
-    {
+    let looks = looks_of(curves);
+    let bands = curves.iter().zip(&looks);
+    for (curve, look) in bands.filter(|(c, _)| !c.band.is_empty()) {
         layers.push(Layer::Band {
-            look: look_of(curves, index),
+            look: *look,
             ends: curve.band.clone(),
         });
     }
-    for (index, curve) in curves.iter().enumerate() {
+    for (curve, look) in curves.iter().zip(&looks) {
         layers.push(Layer::Curve {
-            look: look_of(curves, index),
+            look: *look,
             points: curve.points.clone(),
             shift: 0.0,
         });
@@ -461,7 +454,7 @@ fn curve_layers(curves: &[Curve]) -> Vec<Layer> {
             .step_by(every)
             .copied();
         layers.push(Layer::Marks {
-            look: look_of(curves, index),
+            look: looks[index],
             points: points.collect(),
             shift: 0.0,
         });
@@ -511,9 +504,9 @@ fn chart(
         panel: (form.width, height),
         legend: curves
             .iter()
-            .enumerate()
-            .map(|(index, curve)| Entry {
-                look: look_of(curves, index),
+            .zip(looks_of(curves))
+            .map(|(curve, look)| Entry {
+                look,
                 name: curve.policy.clone(),
             })
             .collect(),

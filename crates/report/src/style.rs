@@ -228,6 +228,41 @@ impl Look {
             _ => 4,
         }]
     }
+
+    /// The looks of policies that are drawn together, by their names: the first of a family has its
+    /// own, the others ones that nobody has. Up to 36 differ.
+    pub fn of_policies<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Look> {
+        let mut taken: Vec<Look> = Vec::new();
+        let own: Vec<Option<Look>> = names
+            .into_iter()
+            .map(|name| {
+                let look = Look::of_policy(name);
+                let free = !taken.contains(&look);
+                taken.extend(free.then_some(look));
+                free.then_some(look)
+            })
+            .collect();
+        own.into_iter()
+            .map(|own| {
+                own.unwrap_or_else(|| {
+                    let free = Look::all().find(|look| !taken.contains(look));
+                    let look = free.unwrap_or(Look::nth(taken.len()));
+                    taken.push(look);
+                    look
+                })
+            })
+            .collect()
+    }
+
+    /// The six, then each with the markers of others: no two have dashes and marker in common.
+    fn all() -> impl Iterator<Item = Look> {
+        (0..LOOKS.len()).flat_map(|shift| {
+            (0..LOOKS.len()).map(move |index| Look {
+                marker: Look::nth(index + shift).marker,
+                ..LOOKS[index]
+            })
+        })
+    }
 }
 
 #[cfg(test)]
@@ -258,6 +293,24 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn policies_of_one_family_differ_from_each_other_and_from_all_others() {
+        let slices = (0..34).map(|n| format!("EDF-WM-SLICE-{n}US"));
+        let names: Vec<String> = ["P-EDF".to_owned(), "EDF-WM".to_owned()]
+            .into_iter()
+            .chain(slices)
+            .collect();
+        let looks = Look::of_policies(names.iter().map(String::as_str));
+        assert_eq!(looks[..2], [LOOKS[0], LOOKS[4]]);
+        for (i, look) in looks.iter().enumerate() {
+            let alike = |l: &Look| (l.dash, l.marker) == (look.dash, look.marker);
+            assert!(!looks[..i].iter().any(alike), "{}: {look:?}", names[i]);
+        }
+        // A family that comes later keeps its own.
+        let looks = Look::of_policies(["EDF-WM", "NPS-F", "P-EDF", "C-EDF-L2"]);
+        assert_eq!(looks, [LOOKS[4], LOOKS[2], LOOKS[0], LOOKS[1]]);
     }
 
     /// Relative luminance (WCAG 2): series must stand out from the paper, light and dark.
