@@ -240,9 +240,7 @@ impl Tour<'_> {
                     ..Measured::default()
                 };
                 let plan = Plan::of(&options, &self.platform)?;
-                let outcome = measure::cpmd::measure(&plan, &self.platform, self.watch)?;
-                self.watch.finish();
-                outcome.profile
+                crate::measure::delays(plan, false, &self.platform, self.watch)?.profile
             }
         };
         for sentence in findings::cpmd(&profile, &pages::place(&profile.platform))

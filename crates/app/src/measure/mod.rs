@@ -10,7 +10,7 @@ use crate::pages;
 use ::measure::cpmd::{self, Outcome};
 use ::measure::plan::{Options, Plan};
 use model::watch::Watch;
-use model::{Error, Result};
+use model::{Error, Platform, Result};
 use prefetchers::Held;
 use std::path::Path;
 
@@ -25,13 +25,27 @@ pub fn cpmd(mut options: Options, watch: &dyn Watch) -> Result<Outcome> {
     if options.about.is_empty() {
         options.about = machine.settings();
     }
-    let mut plan = Plan::of(&options, &machine.platform)?;
+    let plan = Plan::of(&options, &machine.platform)?;
     spare_finished(&plan)?;
     // Found out before hours of measuring.
     ::measure::keep::there(&plan.out.join(cpmd::PROFILE), &machine.platform)?;
-    let prefetchers = Held::over(options.prefetchers_off, &plan.cpus)?;
+    delays(plan, options.prefetchers_off, &machine.platform, watch)
+}
+
+/// Measures by a plan, which is told how the hardware prefetchers are meanwhile: off, or as the
+/// machine has them.
+///
+/// # Errors
+/// Prefetchers that cannot be turned off; no right to measure; files that cannot be written.
+pub(crate) fn delays(
+    mut plan: Plan,
+    prefetchers_off: bool,
+    platform: &Platform,
+    watch: &dyn Watch,
+) -> Result<Outcome> {
+    let prefetchers = Held::over(prefetchers_off, &plan.cpus)?;
     plan.prefetchers = prefetchers.state();
-    let outcome = cpmd::measure(&plan, &machine.platform, watch)?;
+    let outcome = cpmd::measure(&plan, platform, watch)?;
     watch.finish();
     Ok(outcome)
 }
