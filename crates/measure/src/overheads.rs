@@ -5,6 +5,7 @@
 //! mean by number of tasks, monotone, or a constant where [`trend`] finds no rise. [`results`] puts
 //! together what many runs say, and [`statements`] holds what the papers say against it.
 
+pub mod by_processor;
 pub mod curve;
 pub mod marks;
 pub mod outliers;

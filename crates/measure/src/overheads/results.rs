@@ -1,5 +1,6 @@
 //! What runs of many task sets say together: curves by policy, overhead and part of the code.
 
+use super::by_processor::{ByProcessor, OnProcessor};
 use super::curve::{Curve, Size};
 use super::probe::{Added, Probe};
 use super::tiles::{Cost, Disturbance, Tile};
@@ -210,6 +211,9 @@ pub struct Found {
     /// What measuring added; none where it is not known, and of the engine's own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<Added>,
+    /// The same by processor; none where a cost is between two.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processors: Vec<OnProcessor>,
     /// By number of tasks.
     pub curve: Curve,
 }
@@ -249,6 +253,7 @@ pub fn curves(runs: &[(Origin, &Record)], blind: bool, probe: Option<&Probe>) ->
                 let subtracted = probe.filter(|_| added.is_some_and(|added| added.subtracted));
                 let mut sizes: BTreeMap<u32, Size> = BTreeMap::new();
                 let (mut seen, mut largest) = (0, 0);
+                let mut processors = ByProcessor::default();
                 for (of, record) in runs() {
                     let Some((_, taken)) = record.costs.iter().find(|(c, _)| *c == cost) else {
                         continue;
@@ -262,6 +267,7 @@ pub fn curves(runs: &[(Origin, &Record)], blind: bool, probe: Option<&Probe>) ->
                     if samples.is_empty() {
                         continue;
                     }
+                    processors.add(&samples, &taken.cpus);
                     seen += taken.seen;
                     let most = match code {
                         Code::Both => taken.largest,
@@ -286,6 +292,7 @@ pub fn curves(runs: &[(Origin, &Record)], blind: bool, probe: Option<&Probe>) ->
                     code,
                     seen,
                     largest_ns: largest,
+                    processors: processors.list(),
                     curve: Curve::of(&sizes).wider(added.map_or(0, |added| added.doubt())),
                     added,
                 });
@@ -568,6 +575,37 @@ mod tests {
         let blind = curves(&[(origin("p-edf", 4, false), &record)], true, None);
         let codes: Vec<_> = blind.iter().map(|f| (f.cost, f.code)).collect();
         assert_eq!(codes, [(RELEASE, Code::Own), (IPI, Code::Both)]);
+    }
+
+    /// Each processor has its own samples, sets and sizes together; an interrupt has none.
+    #[test]
+    fn processors_are_told_apart() {
+        let slow = vec![tile(RELEASE, 0, 50, Some(20)); 60];
+        let fast = || tile(RELEASE, 9, 30, Some(10));
+        let taken = |fast: &[Tile]| {
+            let tiles = [(CpuId(3), &slow[..]), (CpuId(1), fast)];
+            Record::of(tiles.into_iter(), &[7; 100], &BTreeMap::new())
+        };
+        let (few, more) = (taken(&[fast()]), taken(&[fast()]));
+        let runs = [
+            (origin("p-edf", 4, false), &few),
+            (origin("p-edf", 8, false), &more),
+        ];
+        let found = curves(&runs, false, None);
+        let of = |cost, code| {
+            let one = found.iter().find(|f| f.cost == cost && f.code == code);
+            let processors = one.unwrap().processors.iter();
+            let told = processors.map(|on| (on.cpu, on.samples, on.average_ns, on.maximum_ns));
+            told.collect::<Vec<_>>()
+        };
+        assert_eq!(of(RELEASE, Code::Both), [(1, 2, 30, 30), (3, 120, 50, 50)]);
+        assert_eq!(of(RELEASE, Code::Own), [(1, 2, 10, 10), (3, 120, 20, 20)]);
+        assert_eq!(of(IPI, Code::Both), []);
+        let both = taken(&[fast(), tile(RELEASE, 9, 33, Some(10))]);
+        let found = curves(&[(origin("p-edf", 4, false), &both)], false, None);
+        let release = found.iter().find(|f| f.code == Code::Both).unwrap();
+        let first = release.processors[0];
+        assert_eq!((first.average_ns, first.maximum_ns), (31, 33));
     }
 
     #[test]

@@ -353,6 +353,7 @@ mod tests {
             seen: 100,
             largest_ns: u64::from(ns),
             added: None,
+            processors: Vec::new(),
             curve,
         }
     }
