@@ -74,14 +74,40 @@ fn anchor(heading: &str) -> String {
 
 fn pages() -> Vec<PathBuf> {
     let root = plain(&root());
-    let mut pages: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "COMPARE.md"]
-        .iter()
-        .map(|name| root.join(name))
-        .collect();
-    let docs = std::fs::read_dir(root.join("docs")).unwrap();
-    let docs = docs.map(|entry| entry.unwrap().path());
-    pages.extend(docs.filter(|path| path.extension().is_some_and(|e| e == "md")));
+    let mut pages: Vec<PathBuf> = TOP.iter().map(|name| root.join(name)).collect();
+    pages.extend(docs());
     pages
+}
+
+/// The pages beside `docs`.
+const TOP: [&str; 5] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "COMPARE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+];
+
+/// The pages in `docs`, without the table of contents of the site that is made of them.
+fn docs() -> impl Iterator<Item = PathBuf> {
+    let docs = std::fs::read_dir(plain(&root()).join("docs")).unwrap();
+    let docs = docs.map(|entry| entry.unwrap().path());
+    docs.filter(|path| path.extension().is_some_and(|e| e == "md") && !path.ends_with("SUMMARY.md"))
+}
+
+#[test]
+fn the_site_has_every_page_once() {
+    let summary = std::fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let after = summary.split("](").skip(1);
+    let mut shown: Vec<&str> = after.map(|rest| rest.split_once(')').unwrap().0).collect();
+    shown.sort_unstable();
+    let docs: Vec<PathBuf> = docs().collect();
+    let names = docs
+        .iter()
+        .map(|page| page.file_name().unwrap().to_str().unwrap());
+    let mut all: Vec<&str> = TOP.into_iter().chain(names).collect();
+    all.sort_unstable();
+    assert_eq!(shown, all);
 }
 
 #[test]
