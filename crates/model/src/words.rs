@@ -75,6 +75,9 @@ pub enum OverheadKind {
     /// The engine's own watch for standstills, which interrupts all jobs as the tick does and is
     /// charged with it. 002 has none.
     Watch,
+    /// Setting the timer of one's own processor (002, Figs. B.2 and C.2). It is a part of the
+    /// overhead that ends with it, which tasks are charged: so nobody is charged it.
+    TimerRearming,
 }
 
 /// Whose code an overhead was measured in, where scheduling is shared between an engine in user
@@ -173,7 +176,7 @@ impl Overhead {
 
 impl OverheadKind {
     /// Every kind, those of 002 in the order in which they occur (§2.4).
-    pub const ALL: [OverheadKind; 7] = [
+    pub const ALL: [OverheadKind; 8] = [
         OverheadKind::Release,
         OverheadKind::Scheduling,
         OverheadKind::ContextSwitch,
@@ -181,25 +184,25 @@ impl OverheadKind {
         OverheadKind::TimerTransfer,
         OverheadKind::Tick,
         OverheadKind::Watch,
+        OverheadKind::TimerRearming,
     ];
 
-    /// The overhead that a task is charged it as.
-    pub const fn overhead(self) -> Overhead {
-        match self {
-            OverheadKind::Release => Overhead::Release,
-            OverheadKind::Scheduling => Overhead::Scheduling,
-            OverheadKind::ContextSwitch => Overhead::ContextSwitch,
-            OverheadKind::IpiLatency => Overhead::IpiLatency,
-            OverheadKind::TimerTransfer => Overhead::TimerTransfer,
-            OverheadKind::Tick | OverheadKind::Watch => Overhead::Tick,
-        }
+    /// Are tasks charged it? All but timer re-arming, which is a part of others.
+    pub const fn is_charged(self) -> bool {
+        !matches!(self, OverheadKind::TimerRearming)
     }
 
     /// As it is written.
     pub const fn name(self) -> &'static str {
         match self {
+            OverheadKind::Release => Overhead::Release.name(),
+            OverheadKind::Scheduling => Overhead::Scheduling.name(),
+            OverheadKind::ContextSwitch => Overhead::ContextSwitch.name(),
+            OverheadKind::IpiLatency => Overhead::IpiLatency.name(),
+            OverheadKind::TimerTransfer => Overhead::TimerTransfer.name(),
+            OverheadKind::Tick => Overhead::Tick.name(),
             OverheadKind::Watch => "watch",
-            kind => kind.overhead().name(),
+            OverheadKind::TimerRearming => "timer-rearming",
         }
     }
 
@@ -208,14 +211,9 @@ impl OverheadKind {
         match self {
             OverheadKind::IpiLatency => "IPI latency",
             OverheadKind::TimerTransfer => "timer transfer",
+            OverheadKind::TimerRearming => "timer re-arming",
             kind => kind.name(),
         }
-    }
-}
-
-impl From<OverheadKind> for Overhead {
-    fn from(kind: OverheadKind) -> Self {
-        kind.overhead()
     }
 }
 

@@ -123,7 +123,7 @@ impl Study {
         let lacking = OverheadKind::ALL
             .into_iter()
             // The paper knows no watch.
-            .filter(|kind| *kind != OverheadKind::Watch)
+            .filter(|kind| kind.is_charged() && *kind != OverheadKind::Watch)
             .filter(|kind| profile.overheads.iter().all(|curve| curve.kind != *kind));
         let lacking: Vec<&str> = lacking.map(OverheadKind::name).collect();
         let mut notes = vec![format!(

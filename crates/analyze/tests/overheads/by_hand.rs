@@ -350,3 +350,33 @@ fn curves_are_read_by_policy_and_gaps_are_told() {
     let (_, gaps) = Overheads::read(&profile, "p-edf", 15, Statistic::Average);
     assert_eq!(gaps.own_only, [OverheadKind::Scheduling]);
 }
+
+/// Setting a timer is a part of the overhead that ends with it: a profile that tells it apart
+/// charges no more, and one without it lacks nothing.
+#[test]
+fn timer_rearming_is_charged_to_nobody() {
+    let curve = |kind| OverheadCurve {
+        kind,
+        policy: String::new(),
+        code: Some(Code::Both),
+        points: vec![OverheadPoint {
+            tasks: 4,
+            samples: 1,
+            average: Some(us(3)),
+            maximum: Some(us(7)),
+            untrimmed: None,
+            intervals: Intervals::default(),
+        }],
+    };
+    let (whole, apart): (Vec<_>, Vec<_>) = OverheadKind::ALL
+        .into_iter()
+        .partition(|kind| kind.is_charged());
+    assert_eq!(apart, [OverheadKind::TimerRearming]);
+    let mut profile = Profile::new("test", Provenance::default());
+    profile.overheads = whole.into_iter().map(curve).collect();
+    let read = |profile: &Profile| Overheads::read(profile, "nps-f", 4, Statistic::Maximum);
+    let without = read(&profile);
+    assert_eq!(without.1.missing, []);
+    profile.overheads.extend(apart.into_iter().map(curve));
+    assert_eq!(read(&profile), without);
+}

@@ -10,14 +10,23 @@ use report::lines::{self, Curves};
 
 /// A panel each, in the order of the paper's figures.
 const PANELS: [(Cost, &str); 8] = [
-    (Cost::Charged(OverheadKind::Scheduling), "Scheduling"),
-    (Cost::TimerRearming, "Timer re-arming"),
-    (Cost::Charged(OverheadKind::Tick), "Tick"),
-    (Cost::Charged(OverheadKind::ContextSwitch), "Context switch"),
-    (Cost::Charged(OverheadKind::Release), "Release"),
-    (Cost::Charged(OverheadKind::IpiLatency), "IPI latency"),
-    (Cost::Charged(OverheadKind::TimerTransfer), "Timer transfer"),
-    (Cost::Charged(OverheadKind::Watch), "Watch for standstills"),
+    (Cost::Overhead(OverheadKind::Scheduling), "Scheduling"),
+    (
+        Cost::Overhead(OverheadKind::TimerRearming),
+        "Timer re-arming",
+    ),
+    (Cost::Overhead(OverheadKind::Tick), "Tick"),
+    (
+        Cost::Overhead(OverheadKind::ContextSwitch),
+        "Context switch",
+    ),
+    (Cost::Overhead(OverheadKind::Release), "Release"),
+    (Cost::Overhead(OverheadKind::IpiLatency), "IPI latency"),
+    (
+        Cost::Overhead(OverheadKind::TimerTransfer),
+        "Timer transfer",
+    ),
+    (Cost::Overhead(OverheadKind::Watch), "Watch for standstills"),
 ];
 
 /// Numbers of tasks are named at most at so many places.
@@ -113,7 +122,7 @@ fn panel(outcome: &Outcome, cost: Cost, name: &str, value: fn(&Point) -> u64) ->
 
 /// Is this the curve of all the code that is known?
 fn is_whole(found: &Found, outcome: &Outcome) -> bool {
-    let is_call = found.cost == Cost::Charged(OverheadKind::IpiLatency);
+    let is_call = found.cost == Cost::Overhead(OverheadKind::IpiLatency);
     found.code
         == match outcome.blind.is_some() && !is_call {
             true => Code::Own,

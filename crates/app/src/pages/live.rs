@@ -42,9 +42,13 @@ pub fn overheads(profile: &Profile) -> Vec<Numbers> {
         true => "engine and kernel together",
         false => "the engine\u{2019}s own part alone",
     };
+    let parts = match kinds.iter().any(|kind| !kind.is_charged()) {
+        true => " Timer re-arming is part of the others and is not charged again.",
+        false => "",
+    };
     vec![Numbers {
         caption: format!(
-            "Overheads with {most} tasks, {whose}: average – largest that is no outlier."
+            "Overheads with {most} tasks, {whose}: average – largest that is no outlier.{parts}"
         ),
         header: std::iter::once("overhead".to_owned())
             .chain(header)

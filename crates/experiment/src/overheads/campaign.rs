@@ -413,7 +413,7 @@ mod tests {
     }
     fn seen(whole: u64) -> Seen {
         let tile = Tile {
-            cost: Cost::Charged(OverheadKind::Release),
+            cost: Cost::Overhead(OverheadKind::Release),
             begun: 0,
             own: Some(whole / 2),
             whole,

@@ -463,7 +463,7 @@ mod tests {
                 number,
                 costs: vec![
                     (Cost::Look, taken(false)),
-                    (Cost::Charged(OverheadKind::Release), taken(true)),
+                    (Cost::Overhead(OverheadKind::Release), taken(true)),
                 ],
                 discards: vec![(Disturbance::Standstill, 3)],
                 unseen: 2,

@@ -132,7 +132,7 @@ impl Record {
             taken.add(tile.whole, tile.own, Some((cpu, after, within)));
         }
         for call in calls {
-            let latency = costs.entry(Cost::Charged(OverheadKind::IpiLatency));
+            let latency = costs.entry(Cost::Overhead(OverheadKind::IpiLatency));
             latency.or_default().add(u64::from(*call), None, None);
         }
         Record {
@@ -152,7 +152,7 @@ fn within(times: &[u64], tile: &Tile) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-const TICK: Cost = Cost::Charged(OverheadKind::Tick);
+const TICK: Cost = Cost::Overhead(OverheadKind::Tick);
 /// Gaps between ticks are counted by so many nanoseconds: interrupts come late by some of them.
 const BUCKET: u64 = 100_000;
 /// So many gaps tell a period.
@@ -307,7 +307,7 @@ fn part(taken: &Taken, cost: Cost, code: Code, blind: bool) -> Vec<u32> {
     let both = || taken.whole.iter().zip(&taken.own);
     // An interrupt between processors begins with one program's call and ends with another's, so
     // that it is known without the kernel.
-    let is_call = cost == Cost::Charged(OverheadKind::IpiLatency);
+    let is_call = cost == Cost::Overhead(OverheadKind::IpiLatency);
     match code {
         Code::Both if blind && !is_call => Vec::new(),
         Code::Both => taken.whole.clone(),
@@ -326,7 +326,7 @@ pub fn for_profile(found: &[Found]) -> Vec<OverheadCurve> {
     type Points = BTreeMap<u32, OverheadPoint>;
     let mut groups: BTreeMap<(OverheadKind, Code, &str), Points> = BTreeMap::new();
     for one in found {
-        let (Cost::Charged(kind), Utilization::Light) = (one.cost, one.utilization) else {
+        let (Cost::Overhead(kind), Utilization::Light) = (one.cost, one.utilization) else {
             continue;
         };
         let name = one.policy.split(':').next().unwrap_or_default();
@@ -403,8 +403,8 @@ pub fn tick_period(records: &[&Record]) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    const RELEASE: Cost = Cost::Charged(OverheadKind::Release);
-    const IPI: Cost = Cost::Charged(OverheadKind::IpiLatency);
+    const RELEASE: Cost = Cost::Overhead(OverheadKind::Release);
+    const IPI: Cost = Cost::Overhead(OverheadKind::IpiLatency);
 
     fn tile(cost: Cost, begun: u64, whole: u64, own: Option<u64>) -> Tile {
         Tile {
@@ -618,6 +618,27 @@ mod tests {
             curves(&[(origin("p-edf", 4, false), &apart)], false, None),
             []
         );
+    }
+
+    #[test]
+    fn a_profile_has_timer_rearming_apart() {
+        let rearming = Cost::Overhead(OverheadKind::TimerRearming);
+        let mut tiles = vec![tile(RELEASE, 0, 90, Some(20)); 120];
+        tiles.extend(vec![tile(rearming, 0, 8, None); 120]);
+        let both = Record::of([(CpuId(0), &tiles[..])].into_iter(), &[], &BTreeMap::new());
+        let all = for_profile(&curves(&[(origin("p-edf", 4, false), &both)], false, None));
+        let mut profile = model::Profile::new("test", model::Provenance::default());
+        profile.overheads = all;
+        let most = |kind| {
+            let curve = profile.overhead_curve(kind, "p-edf").unwrap();
+            curve
+                .at(4, model::Statistic::Maximum)
+                .unwrap()
+                .value
+                .nanos()
+        };
+        assert_eq!(most(OverheadKind::TimerRearming), 8);
+        assert_eq!(most(OverheadKind::Release), 90);
     }
 
     #[test]

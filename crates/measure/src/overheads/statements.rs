@@ -103,7 +103,7 @@ impl<'a> Seen<'a> {
             self.0.iter().filter(move |f| {
                 let name = f.policy.split(':').next().unwrap_or_default();
                 name == policy
-                    && f.cost == Cost::Charged(kind)
+                    && f.cost == Cost::Overhead(kind)
                     && f.code == code
                     && f.utilization == utilization
             })
@@ -348,7 +348,7 @@ mod tests {
             policy: policy.to_owned(),
             utilization,
             scaled: false,
-            cost: Cost::Charged(kind),
+            cost: Cost::Overhead(kind),
             code: Code::Both,
             seen: 100,
             largest_ns: u64::from(ns),

@@ -63,14 +63,11 @@ pub enum Mark {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cost {
-    /// Setting the dispatcher's timer (002, Fig. B.2): part of the overhead that an episode ends
-    /// with, and not charged a second time.
-    TimerRearming,
     /// A dispatcher looked whether there was something to do, and there was nothing.
     Look,
-    /// An overhead that tasks are charged.
+    /// An overhead that a profile has.
     #[serde(untagged)]
-    Charged(OverheadKind),
+    Overhead(OverheadKind),
 }
 
 /// One overhead on one processor, in nanoseconds.
@@ -297,7 +294,7 @@ impl Tiler {
         };
         if interrupt.is_tick && !interrupt.wakes && self.episode.is_none() && self.turns.is_none() {
             self.tiles.push(Tile {
-                cost: Cost::Charged(OverheadKind::Tick),
+                cost: Cost::Overhead(OverheadKind::Tick),
                 begun: interrupt.since,
                 own: None,
                 whole: time.saturating_sub(interrupt.since),
@@ -388,7 +385,7 @@ impl Tiler {
             return;
         }
         self.tiles.push(Tile {
-            cost: Cost::Charged(kind),
+            cost: Cost::Overhead(kind),
             begun,
             own: Some(own),
             whole,
@@ -425,7 +422,7 @@ impl Tiler {
         if let Some(asked) = episode.asked.take() {
             // In front of the episode's own tiles, the last of which grows at its end.
             let tile = Tile {
-                cost: Cost::TimerRearming,
+                cost: Cost::Overhead(OverheadKind::TimerRearming),
                 begun: asked,
                 own: None,
                 whole: time.saturating_sub(asked),
@@ -452,12 +449,12 @@ impl Tiler {
         if self.tiles.len() > episode.first {
             self.lengthen(rest, episode.disturbed);
             let is_switch = self.tiles.last().map(|tile| tile.cost)
-                == Some(Cost::Charged(OverheadKind::ContextSwitch));
+                == Some(Cost::Overhead(OverheadKind::ContextSwitch));
             self.beginning = (is_switch && to != 0).then_some((to, time));
             return;
         }
         let cost = match episode.from_afar && episode.armed {
-            true => Cost::Charged(OverheadKind::TimerTransfer),
+            true => Cost::Overhead(OverheadKind::TimerTransfer),
             false => Cost::Look,
         };
         self.tiles.push(Tile {
@@ -486,7 +483,7 @@ impl Tiler {
     }
 }
 
-const RELEASE: Cost = Cost::Charged(OverheadKind::Release);
+const RELEASE: Cost = Cost::Overhead(OverheadKind::Release);
 
 #[cfg(test)]
 mod tests;

@@ -281,9 +281,8 @@ fn is_of(a: &Found, b: &Found) -> bool {
 
 fn words(cost: Cost) -> String {
     match cost {
-        Cost::TimerRearming => "timer re-arming",
         Cost::Look => "nothing to do",
-        Cost::Charged(kind) => kind.words(),
+        Cost::Overhead(kind) => kind.words(),
     }
     .to_owned()
 }

@@ -16,7 +16,7 @@ fn cut(marks: &[(u64, Mark)]) -> Vec<Tile> {
 }
 fn tile(kind: OverheadKind, begun: u64, own: Option<u64>, whole: u64) -> Tile {
     Tile {
-        cost: Cost::Charged(kind),
+        cost: Cost::Overhead(kind),
         begun,
         own,
         whole,
@@ -49,7 +49,7 @@ const RELEASES: [(u64, Mark); 18] = [
 #[test]
 fn the_tiles_of_an_episode_leave_no_gap() {
     let rearming = Tile {
-        cost: Cost::TimerRearming,
+        cost: Cost::Overhead(OverheadKind::TimerRearming),
         begun: 285,
         own: None,
         whole: 5,
@@ -142,7 +142,7 @@ fn the_watch_is_there_from_its_interrupt_until_it_has_gone() {
     ]);
     let of_watch: Vec<Tile> = tiles
         .iter()
-        .filter(|tile| tile.cost == Cost::Charged(OverheadKind::Watch))
+        .filter(|tile| tile.cost == Cost::Overhead(OverheadKind::Watch))
         .copied()
         .collect();
     let disturbed = |by, tile| Tile {
@@ -171,7 +171,7 @@ fn who_finds_nothing_to_do_has_looked_or_set_a_timer_for_another_processor() {
         (14, Arms),
         (15, Leaves(WORKER)),
     ]);
-    assert_eq!(set[0].cost, Cost::TimerRearming);
+    assert_eq!(set[0].cost, Cost::Overhead(OverheadKind::TimerRearming));
     assert_eq!(set[1], tile(OverheadKind::TimerTransfer, 9, None, 6));
 }
 

@@ -31,7 +31,7 @@ impl Tiler {
             return;
         };
         let tile = Tile {
-            cost: Cost::Charged(OverheadKind::Watch),
+            cost: Cost::Overhead(OverheadKind::Watch),
             begun: look.begun,
             own: None,
             whole: time.saturating_sub(look.begun),
