@@ -20,6 +20,7 @@ pub mod files;
 pub mod hierarchy;
 pub mod imported;
 pub mod input;
+pub mod latency;
 pub mod platform;
 pub mod platformfile;
 pub mod profile;
