@@ -1,5 +1,7 @@
 //! What needs more of this machine than most tests: caches with colors, several processors, rt-app.
 
+mod schemas;
+
 use model::CpuId;
 use partition::selftest::ACTS;
 use rustix::process::{Pid, Signal, kill_process};
@@ -94,6 +96,7 @@ fn colors_act_on_every_level_that_has_some() -> Outcome {
         let status = out.status.code().unwrap();
         assert!(status < 2, "{}", String::from_utf8_lossy(&out.stderr));
         let seen: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        schemas::hold("color-selftest", &seen);
         let levels: Vec<Level> = seen["levels"]
             .as_array()
             .unwrap()
@@ -357,6 +360,7 @@ fn a_search_that_is_stopped_while_it_sorts_shows_the_colors_that_it_has_found() 
     assert_eq!(ended.status, Some(130), "{}", ended.said);
     ends_with_a_sentence(&ended);
     let found: serde_json::Value = serde_json::from_str(&ended.shown).unwrap();
+    schemas::hold("color-find", &found);
     assert!(found["colors"].as_u64().unwrap() > 1, "{found}");
     assert!(found.get("sorted").is_none(), "{found}");
     Ok(())
