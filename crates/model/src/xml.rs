@@ -10,6 +10,27 @@ use roxmltree::{Document, Node, ParsingOptions};
 /// The most elements, texts and comments of a document.
 const MOST_NODES: u32 = 2_000_000;
 
+/// The most attributes of an element: the reader compares each with all others.
+const MOST_ATTRIBUTES: usize = 500;
+
+/// Whether some element has more attributes than that. Counted are quotation marks behind equals
+/// signs from one `<`, which no attribute holds, to the next.
+fn has_too_many_attributes(text: &str) -> bool {
+    let (mut count, mut before) = (0, b' ');
+    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
+        match byte {
+            b'<' => count = 0,
+            b'"' | b'\'' if before == b'=' => count += 1,
+            _ => {}
+        }
+        if count > MOST_ATTRIBUTES {
+            return true;
+        }
+        before = byte;
+    }
+    false
+}
+
 /// Reads a document; `tool` is whose file it should be.
 ///
 /// # Errors
@@ -21,6 +42,12 @@ pub(crate) fn parse<'t>(text: &'t str, tool: &str) -> Result<Document<'t>> {
             text.len()
         ))
         .remedy("split it"));
+    }
+    if has_too_many_attributes(text) {
+        return Err(Error::new(format!(
+            "an element has more than {MOST_ATTRIBUTES} attributes"
+        ))
+        .remedy(format!("give a file of {tool}")));
     }
     let options = ParsingOptions {
         allow_dtd: false,
@@ -76,4 +103,34 @@ pub(crate) fn escaped(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_take_long_to_read_is_refused() {
+        let with = |count: usize| {
+            let all: Vec<String> = (0..count).map(|at| format!("a{at} = '>'")).collect();
+            format!("<x {}/>", all.join(" "))
+        };
+        assert!(parse(&with(MOST_ATTRIBUTES), "SimSo").is_ok());
+        let e = parse(&with(MOST_ATTRIBUTES + 1), "SimSo").unwrap_err();
+        assert!(e.to_string().contains("more than 500 attributes"), "{e}");
+        let large = format!("<x>{}</x>", " ".repeat(MAX_DOCUMENT));
+        assert!(parse(&large, "SimSo").is_err());
+        // Deep nesting takes no stack.
+        let deep = format!("{}{}", "<a>".repeat(400_000), "</a>".repeat(400_000));
+        assert!(parse(&deep, "SimSo").is_ok());
+    }
+
+    #[test]
+    fn what_is_escaped_reads_back() {
+        let text = "a<b>&\"c\"\td\ne\u{fc}";
+        let document = format!("<x y=\"{0}\">{0}</x>", escaped(text));
+        let read = parse(&document, "SimSo").unwrap();
+        let root = read.root_element();
+        assert_eq!((root.attribute("y"), root.text()), (Some(text), Some(text)));
+    }
 }

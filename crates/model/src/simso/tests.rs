@@ -85,6 +85,24 @@ fn what_is_written_reads_back() {
     assert!(again.notes[0].contains("`simso.schedulers.FP` on 2 processors"));
 }
 
+/// SimSo 0.8.5 loaded a file that [`to_simso`] wrote, ran it, and saved this.
+#[test]
+fn what_simso_saves_is_read() {
+    let read = from_simso(include_str!("saved.xml")).unwrap();
+    let us = Duration::from_micros;
+    let timing = |wcet, period, deadline| Timing {
+        wcet: us(wcet),
+        period: us(period),
+        deadline: us(deadline),
+    };
+    assert_eq!(
+        read.set.timings(),
+        [timing(2100, 5000, 5000), timing(3000, 8000, 7500)]
+    );
+    assert_eq!(read.set.details(TaskId(0)).unwrap().phase, us(500));
+    assert_eq!(read.notes.len(), 1, "{:?}", read.notes);
+}
+
 #[test]
 fn what_is_no_file_of_simso_is_refused_in_one_sentence() {
     let task = |keys: &str| file(&format!("<task name=\"x\" {keys}/>"));
