@@ -57,8 +57,8 @@ struct Task {
 struct Making<'a> {
     set: &'a TaskSet,
     names: &'a [Named],
-    /// By number of a thread, its task; `None`: of no task.
-    of: BTreeMap<u32, Option<TaskId>>,
+    /// By number of a thread, its name and its task; `None`: of no task.
+    of: BTreeMap<u32, (String, Option<TaskId>)>,
     tasks: Vec<Task>,
     events: Vec<Event>,
     /// By processor, since when a thread of no task keeps the tasks from it.
@@ -174,12 +174,13 @@ impl<'a> Making<'a> {
         if thread.pid == 0 {
             return Ok(());
         }
-        let mut mine = self.of.get(&thread.pid).copied().flatten();
+        let known = self.of.get(&thread.pid);
+        let mut mine = known.and_then(|(_, task)| *task);
         // A thread may take its name after it began.
-        if mine.is_none() {
+        if mine.is_none() && known.is_none_or(|(comm, _)| comm != thread.comm) {
             let found = self.names.iter().position(|name| name.is(thread));
             mine = found.map(|place| TaskId(place as u32));
-            self.of.insert(thread.pid, mine);
+            self.of.insert(thread.pid, (thread.comm.to_owned(), mine));
             if let Some(task) = mine {
                 let known = self.tasks[task.index()].pid.replace(thread.pid);
                 if let Some(other) = known.filter(|pid| *pid != thread.pid) {
@@ -199,7 +200,7 @@ impl<'a> Making<'a> {
     }
 
     fn task_of(&self, thread: &Thread<'_>) -> Option<TaskId> {
-        self.of.get(&thread.pid).copied().flatten()
+        self.of.get(&thread.pid).and_then(|(_, task)| *task)
     }
 
     fn wake(&mut self, at: Instant, cpu: CpuId, thread: &Thread<'_>) {
