@@ -214,6 +214,60 @@ fn what_studies_keep_and_say_is_as_its_schema_says() {
     );
 }
 
+/// By the first words of a command, the schema of its answer; longer ones stand first.
+const VERBS: [(&str, &str); 14] = [
+    ("profile show", "profile-values"),
+    ("trace check", "trace-check"),
+    ("trace stats", "trace-stats"),
+    ("reproduce list", "reproduce-list"),
+    ("reproduce", "reproduce"),
+    ("study list", "study-list"),
+    ("study run", "study-results"),
+    ("measure cpmd", "measure-cpmd"),
+    ("platform", "platform"),
+    ("check", "check"),
+    ("simulate", "simulate"),
+    ("cache", "cache"),
+    ("report", "report"),
+    ("tour", "tour"),
+];
+
+/// The commands of `tests/smoke.sh` that answer yes or no and give one document.
+fn smoke(dir: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let script = std::fs::read_to_string(root.join("tests/smoke.sh")).expect("the smoke run");
+    let whole = script.replace("\\\n", " ");
+    let answered = whole.lines().filter_map(|line| {
+        let rest = line
+            .strip_prefix("expect 0 ")
+            .or_else(|| line.strip_prefix("expect 1 "))?;
+        rest.strip_prefix("\"$warmset\" ")
+    });
+    let has_document = |args: &&str| {
+        !args.starts_with("--version") && !args.starts_with("generate") && !args.contains("--batch")
+    };
+    answered
+        .filter(has_document)
+        .map(|args| args.replace("$dir", dir).replace('"', ""))
+        .collect()
+}
+
+#[test]
+fn the_smoke_run_is_answered_as_its_schemas_say() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let commands = smoke(&dir.path().display().to_string());
+    assert!(commands.len() > 15, "{commands:?}");
+    let mut broken = Vec::new();
+    for command in commands {
+        let verb = VERBS.iter().find(|(verb, _)| command.starts_with(verb));
+        let (_, schema) = verb.unwrap_or_else(|| panic!("no schema is known for `{command}`"));
+        let found = faults(schema, &answer(&root, &command));
+        broken.extend(found.iter().map(|fault| format!("{command}: {fault}")));
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
 #[test]
 fn schemas_are_valid_and_describe_every_field() {
     fn look(value: &Value, place: &str, faults: &mut Vec<String>) {
