@@ -203,6 +203,26 @@ fn a_schedule_of_linux_is_checked_and_added_up() {
     assert!(said.out.contains("rule `priority`"), "{}", said.out);
 }
 
+/// 41 ms of the same threads under SCHED_DEADLINE.
+#[test]
+fn a_schedule_of_deadlines_keeps_the_rules_of_edf() {
+    let dir = directory();
+    let (sched, tasks) = (
+        examples().join("deadline.txt"),
+        examples().join("tasks.toml"),
+    );
+    let args = format!(
+        "trace import {} {} -m 2 --policy g-edf -o linux.wtrace",
+        sched.display(),
+        tasks.display()
+    );
+    let imported = answer(dir.path(), &args);
+    assert_eq!(imported["tasks"][0]["jobs"], 9, "{imported}");
+    let checked = answer(dir.path(), "trace check linux.wtrace");
+    assert_eq!(checked["clean"], true, "{checked}");
+    assert_eq!(checked["verdict"]["policies"][0], "g-edf");
+}
+
 #[test]
 fn what_cannot_be_imported_is_refused_in_one_sentence() {
     let dir = directory();
