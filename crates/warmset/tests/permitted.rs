@@ -366,6 +366,31 @@ fn a_search_that_is_stopped_while_it_sorts_shows_the_colors_that_it_has_found() 
     Ok(())
 }
 
+/// What the processes of a program took of their colors stands in the document of `--output`.
+fn a_program_in_colors_is_told_as_its_schema_says() -> Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    let args = [
+        "color",
+        "exec",
+        "--colors",
+        "0",
+        "-o",
+        "exec.json",
+        "--",
+        "true",
+    ];
+    let out = warmset(dir.path(), &args);
+    if out.status.code() == Some(2) {
+        return Err(NotRun::because(refusal(&out).trim_end()));
+    }
+    assert_eq!(out.status.code(), Some(0));
+    let text = std::fs::read_to_string(dir.path().join("exec.json")).unwrap();
+    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+    schemas::hold("color-exec", &told);
+    assert_eq!(told["processes"][0]["name"], "true", "{told}");
+    Ok(())
+}
+
 testing::tests!(alone:
     a_memory_server_that_served_ends_well_and_one_that_did_not_says_so,
     a_search_that_is_stopped_says_so,
@@ -373,5 +398,6 @@ testing::tests!(alone:
     colors_act_on_every_level_that_has_some,
     a_first_level_has_one_color,
     a_processor_outside_of_the_affinity_is_refused,
+    a_program_in_colors_is_told_as_its_schema_says,
     the_real_rt_app_accepts_what_is_written,
 );
