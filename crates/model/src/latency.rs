@@ -59,16 +59,23 @@ pub fn read(text: &str) -> Result<Option<Latencies>> {
     } else {
         return Ok(None);
     };
-    let samples: u64 = threads.iter().map(|t| t.samples).sum();
+    let samples = threads
+        .iter()
+        .fold(0_u64, |sum, t| sum.saturating_add(t.samples));
     if samples == 0 {
         return Err(Error::new("nothing was measured")
             .remedy(format!("let {tool} run until it prints its summary")));
     }
-    let sum: u128 = threads.iter().map(|t| t.sum).sum();
+    let sum = threads
+        .iter()
+        .fold(0_u128, |sum, t| sum.saturating_add(t.sum));
     let maximum = threads.iter().map(|t| t.maximum).max().unwrap_or(0);
     let unit_ns = u128::from(unit.nanos());
     // Each sample may be longer by a unit.
-    let average = ((sum + u128::from(samples)) * unit_ns).div_ceil(u128::from(samples));
+    let average = sum
+        .saturating_add(u128::from(samples))
+        .saturating_mul(unit_ns)
+        .div_ceil(u128::from(samples));
     let maximum = (u128::from(maximum) + 1) * unit_ns;
     let time = |ns: u128| {
         u64::try_from(ns).map(Duration::from_nanos).map_err(|_| {

@@ -90,7 +90,8 @@ fn histogram(text: &str) -> Result<Vec<Thread>> {
         }
         for (thread, count) in all.iter_mut().zip(counts) {
             thread.samples = thread.samples.saturating_add(count);
-            thread.sum += u128::from(count) * u128::from(latency);
+            let more = u128::from(count) * u128::from(latency);
+            thread.sum = thread.sum.saturating_add(more);
         }
     }
     // How long those beyond the rows were, only the average knows.
