@@ -10,7 +10,7 @@ use super::named::Named;
 use super::nominal::Nominal;
 use super::{Leaves, Record, Thread, What};
 use crate::event::Event;
-use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
+use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet, Timing};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A schedule that Linux made.
@@ -86,6 +86,10 @@ impl Schedule {
     ) -> Result<Schedule> {
         let mut making = Making::new(records, set, names)?;
         let begin = records.first().map_or(Instant::ZERO, |r| r.time);
+        let end = records
+            .last()
+            .map_or(Instant::ZERO, |r| Instant::ZERO + r.time.since(begin));
+        check_length(set, end)?;
         // The first event of a wake-up counts; `sched_wakeup` alone is taken where there are no others.
         let has_waking = records
             .iter()
@@ -113,10 +117,24 @@ impl Schedule {
             };
             done.map_err(|e| e.at(format!("line {}", record.line)))?;
         }
-        let end = records
-            .last()
-            .map_or(Instant::ZERO, |r| Instant::ZERO + r.time.since(begin));
         making.finish(records, end, periodic)
+    }
+}
+
+/// Refuses a set whose deadlines would lie beyond the times that there are.
+fn check_length(set: &TaskSet, end: Instant) -> Result<()> {
+    let fits = |t: &Timing| {
+        let later = end.checked_add(t.deadline)?;
+        later.checked_add(t.period)?.checked_add(t.period)
+    };
+    let beyond = set.timings().iter().position(|t| fits(t).is_none());
+    match beyond {
+        None => Ok(()),
+        Some(index) => Err(Error::new(format!(
+            "a deadline of task `{}` lies beyond 584 years",
+            set.name(TaskId(index as u32))
+        ))
+        .remedy("correct its period and its deadline, or the times of the text")),
     }
 }
 

@@ -5,6 +5,8 @@ use crate::check::Options;
 use crate::{Checker, Event, EventKind, Header, Origin, Releases, Sink, Stage};
 use model::{Details, Duration, Enforcement, Platform, Provenance, TaskSet, Timing};
 
+mod spoiled;
+
 /// As `/sys/kernel/tracing/trace` shows it: `lo` runs, is preempted by `hi`, waits for a disk, and
 /// both sleep; 20 ms later once more. Microseconds after 100 s stand in front of each event.
 fn kernel(events: &[(u64, u32, &str)]) -> String {
