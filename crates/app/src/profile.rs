@@ -1,11 +1,13 @@
-//! Reads values off the curves of a profile, and exchanges tables with SchedCAT.
+//! Reads values off the curves of a profile, and takes over what other tools measured: tables of
+//! SchedCAT, latencies of cyclictest and rtla.
 
 use crate::Choice;
 use crate::pages::PROFILE;
 use ::measure::agree::{self, Comparison};
 use model::schedcat::{self, Meaning};
 use model::{
-    Bytes, Code, Delay, Error, Profile, Provenance, Result, Statistic, files, profilefile,
+    Bytes, Code, Delay, Error, Load, Profile, Provenance, Result, Statistic, files, latency,
+    profilefile,
 };
 use policy::Spec;
 use serde::Serialize;
@@ -103,17 +105,22 @@ fn meaning(asked: Meaning) -> Result<Meaning> {
             .at("`--write-ratio`")
             .remedy("give a number from 0 to 1"));
     }
-    let policy = match asked.policy.as_str() {
-        "" => String::new(),
-        policy => {
-            let spec: Spec = policy.parse().map_err(|e: Error| e.at("--policy"))?;
-            spec.info().name.to_owned()
-        }
-    };
+    let policy = called(&asked.policy)?;
     Ok(Meaning { policy, ..asked })
 }
 
-/// The profile that a table is added to.
+/// The name alone of a policy; nothing for any policy.
+fn called(policy: &str) -> Result<String> {
+    match policy {
+        "" => Ok(String::new()),
+        policy => {
+            let spec: Spec = policy.parse().map_err(|e: Error| e.at("--policy"))?;
+            Ok(spec.info().name.to_owned())
+        }
+    }
+}
+
+/// The profile that something is added to.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "one value is made, once")]
 pub enum Into {
@@ -123,16 +130,40 @@ pub enum Into {
     New(String),
 }
 
-/// Adds an overhead table of SchedCAT to a profile, and writes it to `output`. Returns the columns
-/// that a profile has no place for.
+/// What the tool does not say whose output is added to a profile.
+#[derive(Clone, Debug)]
+pub struct Meant {
+    /// Which number of the samples a table of SchedCAT holds.
+    pub statistic: Option<Statistic>,
+    /// For cache delays: what else ran.
+    pub load: Load,
+    /// For cache delays: the part of the words that are written.
+    pub write_ratio: f64,
+    /// For overheads: the policy; empty for any.
+    pub policy: String,
+}
+
+/// Adds what another tool measured to a profile, and writes it to `output`: an overhead table of
+/// SchedCAT, or latencies that cyclictest or `rtla timerlat hist` printed, which become the
+/// overhead `release`. What it is, the file says. Returns what a profile has no place for, and what
+/// to know of what it has.
 ///
 /// # Errors
-/// The table cannot be read, or is none; a write ratio outside of 0 to 1, or no such policy;
-/// the profile cannot be
-/// read or written.
-pub fn import(table: &Path, how: Meaning, into: &Into, output: &Path) -> Result<Vec<String>> {
-    let text = files::read_text(table)?;
-    let source = format!("SchedCAT table {}", table.display());
+/// The file cannot be read, or is neither; a table without a statistic; a write ratio outside of 0
+/// to 1, or no such policy; the profile cannot be read or written.
+pub fn import(file: &Path, how: &Meant, into: &Into, output: &Path) -> Result<Vec<String>> {
+    let text = files::read_text(file)?;
+    let latencies = latency::read(&text).map_err(|e| e.at(file.display()))?;
+    let source = match &latencies {
+        None => format!("SchedCAT table {}", file.display()),
+        Some(l) => format!(
+            "{} {} ({} threads, {} samples)",
+            l.tool,
+            file.display(),
+            l.threads,
+            l.samples
+        ),
+    };
     let before = match into {
         Into::Profile(profile) => profile.profile()?,
         Into::New(platform) => Profile::new(
@@ -143,11 +174,36 @@ pub fn import(table: &Path, how: Meaning, into: &Into, output: &Path) -> Result<
             },
         ),
     };
-    let meaning = meaning(how)?;
-    let (mut profile, skipped) =
-        schedcat::import(&before, &text, &meaning).map_err(|e| e.at(table.display()))?;
+    let (mut profile, notes) = match &latencies {
+        Some(latencies) => {
+            let policy = called(&how.policy)?;
+            let added = latency::add(&before, latencies, &policy);
+            let notes = vec![latency::WARNING.to_owned()];
+            (added.map_err(|e| e.at(file.display()))?, notes)
+        }
+        None => {
+            let statistic = how.statistic.ok_or_else(|| {
+                Error::new("a table of SchedCAT does not say which number of the samples it holds")
+                    .at(file.display())
+                    .remedy("say it: `--statistic average` or `--statistic maximum`")
+            })?;
+            let meaning = meaning(Meaning {
+                statistic,
+                load: how.load,
+                write_ratio: how.write_ratio,
+                policy: how.policy.clone(),
+            })?;
+            let (profile, skipped) =
+                schedcat::import(&before, &text, &meaning).map_err(|e| e.at(file.display()))?;
+            let notes = skipped
+                .iter()
+                .map(|c| format!("column {c} left out: a profile has no place for it"))
+                .collect();
+            (profile, notes)
+        }
+    };
     if matches!(into, Into::Profile(_)) {
-        // Every table stays named: the curves of one profile may come from several.
+        // Every source stays named: the curves of one profile may come from several.
         let known = &mut profile.provenance.source;
         if !known.split("; ").any(|s| s == source) {
             *known = match known.is_empty() {
@@ -157,7 +213,7 @@ pub fn import(table: &Path, how: Meaning, into: &Into, output: &Path) -> Result<
         }
     }
     files::write(output, profilefile::to_toml(&profile))?;
-    Ok(skipped)
+    Ok(notes)
 }
 
 /// Compares two profiles, figure by figure, within the intervals that both state. A name of a

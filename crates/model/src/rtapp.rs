@@ -5,30 +5,32 @@
 //! and `runtime` events, its period that of the timer, its phase the `delay`, its deadline
 //! `dl-deadline` or the period. Phases of one period make one task with the largest of their WCETs.
 //! All else (locks, conditions, sleeping, input and output) is no sporadic task in the sense of 002
-//! §2.1 and is named with the reason.
+//! §2.1 and is named with the reason. A thread that sleeps instead of waiting for a timer is taken
+//! only if that is asked for: its period is its run and its sleep, which is the shortest time
+//! between two of its jobs, as every delay of one moves all later ones.
 //!
 //! rt-app's files are less strict than JSON, and so is this reader: comments, commas before a
-//! closing bracket, and keys that come more than once.
+//! closing bracket, keys that come more than once, and keys without a value.
 
 use crate::cpus::{CpuId, CpuSet};
 use crate::error::{Error, Result};
+use crate::imported::Imported;
 use crate::task::{Details, TaskSet, Timing, check_timing};
 use crate::time::Duration;
 use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
+mod lenient;
+mod steps;
 mod written;
 use written::Places;
 pub use written::to_rt_app;
 
-/// What came of a file of rt-app.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Imported {
-    /// The periodic threads.
-    pub set: TaskSet,
-    /// What was left out or is different here, a sentence each, with its line and column and the
-    /// thread's name.
-    pub notes: Vec<String>,
+/// How a file of rt-app is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Reading {
+    /// Take threads that sleep, with their run and sleep as the period.
+    pub sleep_as_period: bool,
 }
 
 /// More instances of one thread are a mistake.
@@ -54,8 +56,9 @@ fn remark<T>(at: usize, text: impl Into<String>) -> Read<T> {
 /// # Errors
 /// It is too large or no such file, or holds no periodic thread; then all reasons are told. Each
 /// has its line and column.
-pub fn from_rt_app(text: &str) -> Result<Imported> {
+pub fn from_rt_app(text: &str, how: Reading) -> Result<Imported> {
     crate::input::check_size(text)?;
+    let completed = lenient::complete(text);
     let leniently = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -68,26 +71,28 @@ pub fn from_rt_app(text: &str) -> Result<Imported> {
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
     };
-    let root = parse_to_ast(text, &CollectOptions::default(), &leniently).map_err(|e| {
+    let places = Places::of(text);
+    let parsed = parse_to_ast(&completed.text, &CollectOptions::default(), &leniently);
+    let root = parsed.map_err(|e| {
         // The parser's messages are sentences of their own.
         let why = e.kind().to_string().to_lowercase();
         Error::new(format!("this is no JSON: {why}"))
-            .at(format!(
-                "line {}, column {}",
-                e.line_display(),
-                e.column_display()
-            ))
+            .at(places.name(completed.original(e.range().start)))
             .remedy("give a file for rt-app, or a task set in TOML")
     })?;
-    let places = Places::of(text);
-    let threads = root.value.as_ref().and_then(Node::as_object);
-    let Some(threads) = threads.and_then(|o| get(o, "tasks")?.value.as_object()) else {
+    let file = root.value.as_ref().and_then(Node::as_object);
+    let Some(threads) = file.and_then(|o| get(o, "tasks")?.value.as_object()) else {
         return Err(Error::new("there is no `tasks` object").remedy("give a file for rt-app"));
+    };
+    let global = file.and_then(|o| get(o, "global")?.value.as_object());
+    let defaults = Defaults {
+        how,
+        policy: global.and_then(|g| text_of(get(g, "default_policy")?)),
     };
     let (mut tasks, mut remarks) = (Vec::new(), Vec::new());
     for thread in &threads.properties {
         let name = thread.name.as_str();
-        match periodic(thread, &mut remarks) {
+        match periodic(thread, &defaults, &mut remarks) {
             Ok(Thread { task, instances: 1 }) => tasks.push(task),
             Ok(Thread { task, instances }) => {
                 for instance in 0..instances {
@@ -105,7 +110,7 @@ pub fn from_rt_app(text: &str) -> Result<Imported> {
     remarks.sort_by_key(|r| r.at);
     let notes: Vec<String> = remarks
         .iter()
-        .map(|r| format!("{}: {}", places.name(r.at), r.text))
+        .map(|r| format!("{}: {}", places.name(completed.original(r.at)), r.text))
         .collect();
     if tasks.is_empty() {
         let why = match notes.is_empty() {
@@ -113,7 +118,7 @@ pub fn from_rt_app(text: &str) -> Result<Imported> {
             false => notes.join("; "),
         };
         return Err(Error::new(format!("no thread is periodic: {why}"))
-            .remedy("give threads `run` and `timer` events, and nothing else"));
+            .remedy("give threads `run` and `timer` events"));
     }
     Ok(Imported {
         set: TaskSet::new(tasks)?,
@@ -121,52 +126,27 @@ pub fn from_rt_app(text: &str) -> Result<Imported> {
     })
 }
 
+/// What holds for all threads.
+struct Defaults<'a> {
+    how: Reading,
+    /// The policy of threads that name none; `None`: SCHED_OTHER.
+    policy: Option<&'a str>,
+}
+
 struct Thread {
     task: (Timing, Details),
     instances: u64,
 }
 
-/// By phase, for how long a thread runs, and its period.
-fn phases_of(thread: &Object, start: usize) -> Read<Vec<(Duration, Duration)>> {
-    // With phases the events are theirs; without, the thread is its only phase.
-    Ok(match get(thread, "phases").map(|p| (p, &p.value)) {
-        None => vec![phase(thread, start)?],
-        Some((_, Node::Object(phases))) => phases
-            .properties
-            .iter()
-            .map(|p| match &p.value {
-                Node::Object(keys) => phase(keys, p.range.start).map_err(|why| Remark {
-                    text: format!("phase `{}`: {}", p.name.as_str(), why.text),
-                    ..why
-                }),
-                _ => remark(
-                    p.range.start,
-                    format!("phase `{}` is no object", p.name.as_str()),
-                ),
-            })
-            .collect::<Read<_>>()?,
-        Some((p, _)) => return remark(p.range.start, "`phases` is no object"),
-    })
-}
-
 /// A thread as a task, or why it is none.
-fn periodic(of: &ObjectProp, remarks: &mut Vec<Remark>) -> Read<Thread> {
+fn periodic(of: &ObjectProp, defaults: &Defaults, remarks: &mut Vec<Remark>) -> Read<Thread> {
     let (name, start) = (of.name.as_str(), of.range.start);
     let Node::Object(thread) = &of.value else {
         return remark(start, "it is no object");
     };
     let number = |key: &str| get(thread, key).map(micros).transpose();
-    let phases = phases_of(thread, start)?;
-    let Some((wcet, period)) = phases
-        .iter()
-        .copied()
-        .reduce(|a, b| (a.0.max(b.0), if a.1 == b.1 { a.1 } else { Duration::ZERO }))
-    else {
-        return remark(start, "it has no phase");
-    };
-    if period.is_zero() {
-        return remark(start, "its phases have different periods");
-    }
+    let cycle = steps::cycle(name, thread, start, defaults.how.sleep_as_period)?;
+    let (wcet, period) = (cycle.wcet, cycle.period);
     let budget = number("dl-runtime")?.unwrap_or_default();
     if wcet > budget && !budget.is_zero() {
         remarks.push(Remark {
@@ -179,12 +159,24 @@ fn periodic(of: &ObjectProp, remarks: &mut Vec<Remark>) -> Read<Thread> {
     let timing = Timing {
         wcet: wcet.max(budget),
         period,
-        deadline: number("dl-deadline")?
-            .filter(|d| !d.is_zero())
+        deadline: [number("dl-deadline")?, number("deadline")?]
+            .into_iter()
+            .flatten()
+            .find(|d| !d.is_zero())
             .unwrap_or(period),
     };
     if let Err(e) = check_timing(&timing) {
         return remark(start, e.to_string());
+    }
+    let instances = instances(thread)?;
+    remarks.extend(cycle.remarks);
+    if cycle.sleeps {
+        remarks.push(Remark {
+            at: start,
+            text: format!(
+                "thread `{name}` sleeps: its period is taken as {period}, its run and its sleep, the shortest time between its jobs; a job that is delayed delays all later ones there"
+            ),
+        });
     }
     let mut differs = |key: &str, how: &dyn Fn(&Node) -> Option<String>| {
         if let Some(property) = get(thread, key)
@@ -206,28 +198,30 @@ fn periodic(of: &ObjectProp, remarks: &mut Vec<Remark>) -> Read<Thread> {
                 .to_owned(),
         )
     });
-    let instances = match get(thread, "instance").map(|p| (p, value_of(&p.value))) {
-        None => 1,
-        Some((_, Some(n))) if n.fract() == 0.0 && (1.0..=MOST_INSTANCES as f64).contains(&n) => {
-            n as u64
-        }
-        Some((p, _)) => {
-            return remark(
-                p.range.start,
-                format!("`instance` is no number from 1 to {MOST_INSTANCES}"),
-            );
-        }
-    };
     let details = Details {
         phase: number("delay")?.unwrap_or_default(),
         cpus: affinity(thread, name, remarks)?,
-        priority: urgency(thread, name, remarks)?,
+        priority: urgency(thread, name, defaults, remarks)?,
         ..Details::named(name)
     };
     Ok(Thread {
         task: (timing, details),
         instances,
     })
+}
+
+/// How many threads are made of one.
+fn instances(thread: &Object) -> Read<u64> {
+    match get(thread, "instance").map(|p| (p, value_of(&p.value))) {
+        None => Ok(1),
+        Some((_, Some(n))) if n.fract() == 0.0 && (1.0..=MOST_INSTANCES as f64).contains(&n) => {
+            Ok(n as u64)
+        }
+        Some((p, _)) => remark(
+            p.range.start,
+            format!("`instance` is no number from 1 to {MOST_INSTANCES}"),
+        ),
+    }
 }
 
 /// The processors of a thread, as it says or as all of its phases say.
@@ -278,22 +272,41 @@ fn cpus_of(property: &ObjectProp) -> Read<Option<CpuSet>> {
     Ok((!cpus.is_empty()).then_some(cpus))
 }
 
+/// The priority that rt-app gives to threads of SCHED_FIFO and SCHED_RR that name none
+/// (`doc/tutorial.txt`).
+const DEFAULT_PRIORITY: u32 = 10;
+
 /// The priority of a thread of SCHED_FIFO or SCHED_RR. What it says elsewhere is a nice value, or
 /// means nothing.
-fn urgency(thread: &Object, name: &str, remarks: &mut Vec<Remark>) -> Read<Option<u32>> {
+fn urgency(
+    thread: &Object,
+    name: &str,
+    defaults: &Defaults,
+    remarks: &mut Vec<Remark>,
+) -> Read<Option<u32>> {
+    let policy = get(thread, "policy").and_then(text_of).or(defaults.policy);
+    let is_real_time = matches!(policy, Some("SCHED_FIFO" | "SCHED_RR"));
+    if let Some(Node::Object(phases)) = get(thread, "phases").map(|p| &p.value) {
+        let keys = phases.properties.iter().filter_map(|p| p.value.as_object());
+        let changes = keys.filter_map(|k| get(k, "policy").or_else(|| get(k, "priority")));
+        if let Some(property) = changes.into_iter().next() {
+            remarks.push(Remark {
+                at: property.range.start,
+                text: format!(
+                    "thread `{name}` has another policy or priority in a phase; here a task has one, that of the thread"
+                ),
+            });
+        }
+    }
     let Some(property) = get(thread, "priority") else {
-        return Ok(None);
+        return Ok(is_real_time.then_some(DEFAULT_PRIORITY));
     };
     let at = property.range.start;
-    let policy = get(thread, "policy").and_then(|p| p.value.as_string_lit());
-    let policy = policy.map_or("the default policy", |p| p.value.as_ref());
-    let number = value_of(&property.value);
-    match (policy, number) {
-        ("SCHED_FIFO" | "SCHED_RR", Some(n)) if n.fract() == 0.0 && (1.0..=99.0).contains(&n) => {
-            Ok(Some(n as u32))
-        }
-        ("SCHED_FIFO" | "SCHED_RR", _) => remark(at, "`priority` is no number from 1 to 99"),
-        _ => {
+    match (is_real_time, value_of(&property.value)) {
+        (true, Some(n)) if n.fract() == 0.0 && (1.0..=99.0).contains(&n) => Ok(Some(n as u32)),
+        (true, _) => remark(at, "`priority` is no number from 1 to 99"),
+        (false, _) => {
+            let policy = policy.unwrap_or("the default policy");
             remarks.push(Remark {
                 at,
                 text: format!(
@@ -305,67 +318,9 @@ fn urgency(thread: &Object, name: &str, remarks: &mut Vec<Remark>) -> Read<Optio
     }
 }
 
-/// Keys of threads and phases that are no events.
-const ATTRIBUTES: [&str; 14] = [
-    "instance",
-    "loop",
-    "phases",
-    "policy",
-    "priority",
-    "cpus",
-    "nodes_membind",
-    "delay",
-    "dl-runtime",
-    "dl-period",
-    "dl-deadline",
-    "dl-reclaim",
-    "util_min",
-    "util_max",
-];
-
-/// What a phase that begins at `start` runs for, and its timer's period.
-fn phase(keys: &Object, start: usize) -> Read<(Duration, Duration)> {
-    let (mut wcet, mut period) = (Duration::ZERO, None);
-    for property in &keys.properties {
-        let (key, at) = (property.name.as_str(), property.range.start);
-        // Keys may be numbered to be unique.
-        let event = key.trim_end_matches(|c: char| c.is_ascii_digit());
-        match event {
-            "run" | "runtime" => match wcet.checked_add(micros(property)?) {
-                Some(sum) => wcet = sum,
-                None => return remark(at, format!("`{key}` is too long")),
-            },
-            "timer" if period.is_some() => {
-                return remark(
-                    at,
-                    format!("event `{key}`: it waits for more than one timer"),
-                );
-            }
-            "timer" => match property
-                .value
-                .as_object()
-                .and_then(|timer| get(timer, "period"))
-            {
-                Some(of) => period = Some(micros(of)?).filter(|p| !p.is_zero()),
-                None => return remark(at, format!("`{key}` has no period")),
-            },
-            "sleep" if value_of(&property.value) == Some(0.0) => {}
-            "sleep" => {
-                let why =
-                    "it sleeps, and without a timer alone its period depends on how long it runs";
-                return remark(at, format!("event `{key}`: {why}"));
-            }
-            "exec" | "period" | "deadline" => {
-                return remark(at, format!("`{key}` is of a format before rt-app 1.0"));
-            }
-            _ if ATTRIBUTES.contains(&key) => {}
-            _ => return remark(at, format!("event `{key}` is no part of a sporadic task")),
-        }
-    }
-    match period {
-        Some(period) => Ok((wcet, period)),
-        None => remark(start, "it has no event `timer`"),
-    }
+/// The text of a property.
+fn text_of<'o>(property: &'o ObjectProp) -> Option<&'o str> {
+    property.value.as_string_lit().map(|t| t.value.as_ref())
 }
 
 /// The property of this name; of several the last one.

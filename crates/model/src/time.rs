@@ -294,6 +294,19 @@ pub mod ns {
         time.plain().serialize(s)
     }
 
+    /// Writes nanoseconds that were computed, such as a mean, rounded to an integer; `null` for what
+    /// is no number.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn whole<S: Serializer>(ns: &f64, s: S) -> Result<S::Ok, S::Error> {
+        match ns.is_finite() {
+            // Saturates beyond three centuries.
+            true => s.serialize_i64(ns.round() as i64),
+            false => s.serialize_none(),
+        }
+    }
+
     /// A time, or several, that can be read from integers of nanoseconds.
     pub trait OfNanos: Nanos {
         /// The same from plain integers.

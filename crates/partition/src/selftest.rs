@@ -26,8 +26,10 @@ pub struct Point {
     /// How many pages were walked.
     pub pages: u32,
     /// Of one color.
+    #[serde(serialize_with = "model::time::ns::whole")]
     pub same_ns: f64,
     /// Of all colors in turn.
+    #[serde(serialize_with = "model::time::ns::whole")]
     pub mixed_ns: f64,
     /// The median of the ratios of the pairs, same to mixed.
     pub ratio: f64,

@@ -9,6 +9,7 @@ pub mod csv;
 pub mod distribution;
 pub mod event;
 pub mod file;
+pub mod ftrace;
 pub mod header;
 pub mod overheads;
 pub mod perfetto;

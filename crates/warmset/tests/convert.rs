@@ -71,14 +71,16 @@ fn what_cannot_be_imported_is_told_and_nothing_to_import_is_an_error() {
     let some = convert(dir.path(), &["some.json"]).success();
     let told = text(&some.get_output().stderr);
     assert!(
-        told.contains("some.json: line 1, column 116: thread `wakes` is left out: event `resume`"),
+        told.contains(
+            "some.json: line 1, column 94: thread `wakes` is left out: it has no event `timer`"
+        ),
         "{told}"
     );
     assert!(text(&some.get_output().stdout).contains("name = \"tick\""));
     let none = convert(dir.path(), &["none.json", "-o", "none.toml"]).code(2);
     let told = text(&none.get_output().stderr);
     assert!(
-        told.contains("none.json: no thread is periodic: line 1, column 50: thread `wakes`"),
+        told.contains("none.json: no thread is periodic: line 1, column 28: thread `wakes`"),
         "{told}"
     );
     assert!(!dir.path().join("none.toml").exists());

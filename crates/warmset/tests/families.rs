@@ -1,6 +1,8 @@
 //! Families of studies from outside: run, go on, list; the observations that are held against them;
 //! competitive ranges.
 
+mod schemas;
+
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +45,7 @@ fn a_family_runs_into_a_directory_for_each_study() {
     let dir = tempfile::tempdir().expect("a directory");
     let family = "bastoni11-6.3-soft-uniform-heavy";
     let run = json(dir.path(), &format!("study run {family} {FOUR} -o out"));
+    schemas::hold("study-family", &run);
     let studies = run["studies"].as_array().expect("a list");
     assert_eq!(studies.len(), 3);
     for (study, periods) in studies.iter().zip(["short", "moderate", "long"]) {
@@ -197,6 +200,7 @@ fn observations_say_what_is_missing() {
         &format!("study run bastoni11-6.3-soft-uniform-heavy {FOUR} -o out"),
     );
     let found = json(dir.path(), "study observe out");
+    schemas::hold("study-observe", &found);
     let settings = found["settings"].as_array().expect("a list");
     assert_eq!(settings.len(), 1);
     assert_eq!(settings[0]["studies"], 3);
@@ -234,6 +238,7 @@ fn factors_are_run_beside_each_study_and_answered_for() {
         &format!("study run {name} --platform xeon-l7455:m=4 --sets 1 --profile {profile} -o out"),
     );
     let found = json(dir.path(), "study observe out --factors 0,1,8");
+    schemas::hold("study-observe", &found);
     let one = &found["settings"][0];
     assert_eq!(
         (&one["studies"], &one["kernel_overheads"]),

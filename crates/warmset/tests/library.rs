@@ -148,3 +148,30 @@ fn caches_do_the_same() {
         printed(dir.path(), &args)
     );
 }
+
+#[test]
+fn a_schedule_of_linux_is_imported_alike() {
+    let dir = directory();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linux");
+    let (sched, tasks) = (examples.join("sched.txt"), examples.join("tasks.toml"));
+    let args = format!(
+        "trace import {} {} -m 2 --policy g-fp -o linux.wtrace",
+        sched.display(),
+        tasks.display()
+    );
+    let text = printed(dir.path(), &args);
+    let options = trace::import::Options {
+        file: sched,
+        on: On::Identical(2),
+        scheduling: app::scheduling::Scheduling::of("g-fp").expect("a policy"),
+        threads: Vec::new(),
+        released: trace::import::Released::WakeUps,
+        output: dir.path().join("library.wtrace"),
+        command: String::new(),
+    };
+    let tasks = Tasks::read(&tasks).expect("a set");
+    let imported = trace::import::import(&tasks, &options).expect("imported");
+    let library = document::pretty(&imported).expect("JSON");
+    let place = options.output.display().to_string();
+    assert_eq!(library.replace(&place, "linux.wtrace"), text);
+}

@@ -1,6 +1,8 @@
 //! `warmset measure cpmd` from outside: files, invariants of what is in them, and refusals. Never a
 //! time.
 
+mod schemas;
+
 use assert_cmd::Command;
 use measure::samples::{self, Sample};
 use model::{Load, Resumption};
@@ -129,6 +131,7 @@ fn a_measurement_writes_a_profile_and_consistent_samples() {
 
     // One JSON document on standard output that says the same.
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    schemas::hold("measure-cpmd", &json);
     assert_eq!(json["samples"], samples.len() as u64);
     let discarded = samples.iter().filter(|s| s.discarded.is_some()).count() as u64;
     let counted: u64 = json["discards"]

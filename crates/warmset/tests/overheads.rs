@@ -3,6 +3,8 @@
 //!
 //! Reported as ignored, with the reason, where tasks cannot run in real time.
 
+mod schemas;
+
 use model::{Code, Profile};
 use serde_json::Value;
 use std::path::Path;
@@ -37,6 +39,7 @@ fn permitted(dir: &Path) -> Outcome {
     let task = "[[task]]\nwcet = \"1ms\"\nperiod = \"9ms\"\n";
     std::fs::write(dir.join("one.toml"), task).unwrap();
     let found = call(dir, "run one.toml --preflight --format json").json();
+    schemas::hold("preflight", &found);
     let findings = found["preflight"].as_array().unwrap();
     let refused = findings.iter().find(|f| f["level"] == "refuse");
     refused.map_or(Ok(()), |finding| Err(NotRun::because(&finding["seen"])))
@@ -63,6 +66,7 @@ fn a_measurement_writes_what_it_found(traced: bool) -> Outcome {
     let measured = call(dir, &format!("{SMALL} -o out --format json"));
     assert_eq!(measured.status, 0, "{}", measured.err);
     let found = measured.json();
+    schemas::hold("measure-overheads", &found);
     assert_eq!(
         files(dir),
         [
@@ -146,6 +150,7 @@ fn a_measurement_writes_what_it_found(traced: bool) -> Outcome {
         "measure overheads --samples out/overheads.parquet --format json",
     )
     .json();
+    schemas::hold("measure-overheads-samples", &again);
     assert_eq!(again["curves"], found["curves"]);
     assert_eq!(
         (&again["runs"], &again["left_out"]),
@@ -164,6 +169,7 @@ fn a_measurement_writes_what_it_found(traced: bool) -> Outcome {
     let compared = call(dir, "profile compare out out/profile.toml --format json");
     assert_eq!(compared.status, 0, "{}", compared.err);
     let compared = compared.json();
+    schemas::hold("profile-compare", &compared);
     assert!(
         compared["agree"] == true && compared["apart"] == 0,
         "{compared}"
@@ -215,6 +221,7 @@ fn what_was_measured_is_kept_and_gone_on_with() -> Outcome {
     let rest = call(dir, &format!("{SMALL} -o out --resume --format json"));
     assert_eq!(rest.status, 0, "{}", rest.err);
     let found = rest.json();
+    schemas::hold("measure-overheads", &found);
     assert_eq!(found["runs"], 4);
     assert!(found["interrupted"].is_null());
     assert!(!journal.exists());

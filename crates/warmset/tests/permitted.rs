@@ -1,5 +1,7 @@
 //! What needs more of this machine than most tests: caches with colors, several processors, rt-app.
 
+mod schemas;
+
 use model::CpuId;
 use partition::selftest::ACTS;
 use rustix::process::{Pid, Signal, kill_process};
@@ -94,6 +96,7 @@ fn colors_act_on_every_level_that_has_some() -> Outcome {
         let status = out.status.code().unwrap();
         assert!(status < 2, "{}", String::from_utf8_lossy(&out.stderr));
         let seen: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        schemas::hold("color-selftest", &seen);
         let levels: Vec<Level> = seen["levels"]
             .as_array()
             .unwrap()
@@ -357,8 +360,34 @@ fn a_search_that_is_stopped_while_it_sorts_shows_the_colors_that_it_has_found() 
     assert_eq!(ended.status, Some(130), "{}", ended.said);
     ends_with_a_sentence(&ended);
     let found: serde_json::Value = serde_json::from_str(&ended.shown).unwrap();
+    schemas::hold("color-find", &found);
     assert!(found["colors"].as_u64().unwrap() > 1, "{found}");
     assert!(found.get("sorted").is_none(), "{found}");
+    Ok(())
+}
+
+/// What the processes of a program took of their colors stands in the document of `--output`.
+fn a_program_in_colors_is_told_as_its_schema_says() -> Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    let args = [
+        "color",
+        "exec",
+        "--colors",
+        "0",
+        "-o",
+        "exec.json",
+        "--",
+        "true",
+    ];
+    let out = warmset(dir.path(), &args);
+    if out.status.code() == Some(2) {
+        return Err(NotRun::because(refusal(&out).trim_end()));
+    }
+    assert_eq!(out.status.code(), Some(0));
+    let text = std::fs::read_to_string(dir.path().join("exec.json")).unwrap();
+    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+    schemas::hold("color-exec", &told);
+    assert_eq!(told["processes"][0]["name"], "true", "{told}");
     Ok(())
 }
 
@@ -369,5 +398,6 @@ testing::tests!(alone:
     colors_act_on_every_level_that_has_some,
     a_first_level_has_one_color,
     a_processor_outside_of_the_affinity_is_refused,
+    a_program_in_colors_is_told_as_its_schema_says,
     the_real_rt_app_accepts_what_is_written,
 );

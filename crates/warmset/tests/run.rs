@@ -1,6 +1,8 @@
 //! `warmset run`, end to end: for a second or two each, one at a time; reported as ignored, with
 //! the reason, where there are no rights.
 
+mod schemas;
+
 use assert_cmd::Command;
 use std::path::Path;
 use std::process::ExitCode;
@@ -56,6 +58,7 @@ fn permitted() -> Outcome {
         &["run", "tasks.toml", "--preflight", "--format", "json"],
     );
     let found: serde_json::Value = serde_json::from_slice(&looked.get_output().stdout).unwrap();
+    schemas::hold("preflight", &found);
     let refused = found["preflight"]
         .as_array()
         .unwrap()
@@ -196,6 +199,7 @@ fn a_set_runs_for_real_and_its_trace_is_checked() {
     ];
     let ran = warmset(dir.path(), TASKS, &args);
     let document: serde_json::Value = serde_json::from_slice(&ran.get_output().stdout).unwrap();
+    schemas::hold("run", &document);
     assert_eq!(document["clean"], true, "{document:#}");
     assert_eq!(document["lost_events"], 0);
     let jobs: Vec<u64> = document["tasks"]
@@ -337,6 +341,7 @@ fn policies_triggers_and_best_effort_work_are_told_of() {
     let ran = warmset(dir.path(), &tasks, &args);
     writer.join().unwrap();
     let document: serde_json::Value = serde_json::from_slice(&ran.get_output().stdout).unwrap();
+    schemas::hold("run", &document);
     assert_eq!(document["clean"], true, "{document:#}");
     assert_eq!(document["policy"], "g-edf:ties=index,p-edf");
     let trigger = &document["triggers"][0];

@@ -3,6 +3,8 @@
 //!
 //! Reported as ignored, with the reason, where tasks cannot run in real time.
 
+mod schemas;
+
 use std::path::Path;
 use std::process::ExitCode;
 use testing::command::Called;
@@ -46,6 +48,7 @@ fn jobs_that_the_engine_preempts_give_samples() -> Outcome {
     let measured = call(dir, &format!("{SMALL} -o out --format json"));
     assert_eq!(measured.status, 0, "{}", measured.err);
     let found = measured.json();
+    schemas::hold("measure-scheduled", &found);
     let number = |name: &str| found[name].as_u64().unwrap();
     let total = |name: &str| {
         let counts = found[name].as_object().unwrap().values();

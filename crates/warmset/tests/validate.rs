@@ -4,6 +4,8 @@
 //! Reported as ignored, with the reason, where tasks cannot run in real time. Whether this machine
 //! keeps the bounds is what the command finds out, and no test's business.
 
+mod schemas;
+
 use model::{Profile, Provenance};
 use std::path::Path;
 use std::process::ExitCode;
@@ -73,6 +75,7 @@ fn sets_are_run_and_compared_task_by_task() -> Outcome {
     let validated = call(dir, &format!("{SMALL} --sets 2 --format json"));
     assert!(matches!(validated.status, 0 | 1), "{}", validated.err);
     let found = validated.json();
+    schemas::hold("validate", &found);
     let cells = found["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 2);
     let mut beyond = 0;
@@ -213,6 +216,7 @@ fn what_was_seen_is_kept_and_gone_on_with() -> Outcome {
     let rest = call(dir, &format!("{SMALL} --sets 3 --resume --format json"));
     assert!(matches!(rest.status, 0 | 1), "{}", rest.err);
     let found = rest.json();
+    schemas::hold("validate", &found);
     assert_eq!(found["cells"].as_array().map(Vec::len), Some(3));
     assert!(found["interrupted"].is_null());
     assert!(!journal.exists());

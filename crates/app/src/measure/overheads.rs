@@ -5,7 +5,7 @@ use ::experiment::overheads::campaign::{self, Outcome};
 use ::experiment::overheads::plan::{Options, Plan};
 use ::measure::cpmd::PROFILE;
 use ::measure::keep;
-use ::measure::overheads::probe::Probe;
+use ::measure::overheads::probe::{self, Probe};
 use ::measure::overheads::raw;
 use ::measure::overheads::results::{self, Found};
 use model::watch::Watch;
@@ -114,6 +114,7 @@ pub struct Read {
     pub left_out: u64,
     /// How long an event takes that the kernel records, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "probe::in_document")]
     pub probe: Option<Probe>,
     /// How many runs.
     pub runs: u64,

@@ -1,6 +1,7 @@
 //! Checks, adds up and exports what happened, in simulation or for real.
 
 pub mod export;
+pub mod import;
 
 use ::trace::check::{Options as Checks, Violation};
 use ::trace::stats::JobRow;

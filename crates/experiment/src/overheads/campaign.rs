@@ -8,7 +8,7 @@ use super::probing;
 use super::run::{Looks, Seen, calibrate_walk, run};
 use analyze::assign::{self, How, Refusal};
 use measure::journal::Journal;
-use measure::overheads::probe::Probe;
+use measure::overheads::probe::{self, Probe};
 use measure::overheads::raw::{self, Raw};
 use measure::overheads::results::{self, Found, Origin, Record};
 use measure::overheads::statements::{self, Statement};
@@ -57,6 +57,7 @@ pub struct Outcome {
     pub left_out: u64,
     /// How long an event takes that the kernel records; none where nothing is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "probe::in_document")]
     pub probe: Option<Probe>,
     /// Comings of dispatchers that the kernel did not record; they count since the waking.
     pub unseen: u64,

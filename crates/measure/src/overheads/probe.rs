@@ -11,7 +11,7 @@
 //! not, so that jobs do lose what they cost.
 
 use model::Duration;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// From this part of an overhead on, what measuring adds is subtracted.
 pub const MOST_PART: f64 = 0.05;
@@ -31,16 +31,40 @@ pub struct Probe {
     pub pairs: u32,
 }
 
+/// A probe as documents have it: in whole nanoseconds. Raw samples keep it as it is.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn in_document<S: Serializer>(probe: &Option<Probe>, s: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Whole {
+        event_ns: i64,
+        low_ns: i64,
+        high_ns: i64,
+        pairs: u32,
+    }
+    let whole = probe.map(|probe| Whole {
+        event_ns: probe.event_ns.round() as i64,
+        low_ns: probe.low_ns.round() as i64,
+        high_ns: probe.high_ns.round() as i64,
+        pairs: probe.pairs,
+    });
+    whole.serialize(s)
+}
+
 /// What measuring adds to an overhead.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Added {
     /// How many events fall into a sample, on average.
     pub events: f64,
     /// What they take, in nanoseconds.
+    #[serde(serialize_with = "model::time::ns::whole")]
     pub cost_ns: f64,
     /// The lower end of its interval.
+    #[serde(serialize_with = "model::time::ns::whole")]
     pub low_ns: f64,
     /// The upper end.
+    #[serde(serialize_with = "model::time::ns::whole")]
     pub high_ns: f64,
     /// Which part of the overhead as it was measured that is, on average.
     pub part: f64,

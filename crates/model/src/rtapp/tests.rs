@@ -4,6 +4,19 @@ use super::*;
 use crate::task::TaskId;
 use serde_json::{Value, json};
 
+mod threads;
+
+fn read(text: &str) -> Result<Imported> {
+    from_rt_app(text, Reading::default())
+}
+
+fn sleeping(text: &str) -> Result<Imported> {
+    let how = Reading {
+        sleep_as_period: true,
+    };
+    from_rt_app(text, how)
+}
+
 fn us(us: u64) -> Duration {
     Duration::from_micros(us)
 }
@@ -24,7 +37,7 @@ fn timings(imported: &Imported) -> Vec<(String, u64, u64, u64)> {
 
 #[test]
 fn threads_that_run_and_wait_for_a_timer_are_tasks() {
-    let imported = from_rt_app(
+    let imported = read(
             r#"{
                 /* comments, a "key": 1, and
                    commas, } everywhere */
@@ -57,7 +70,7 @@ fn phases_of_one_period_are_a_task_with_the_longest_wcet() {
                 }} }} }} }}"#
         )
     };
-    let imported = from_rt_app(&phases(30_000)).unwrap();
+    let imported = read(&phases(30_000)).unwrap();
     assert_eq!(
         timings(&imported),
         [("t".to_owned(), 27_000, 30_000, 30_000)]
@@ -68,7 +81,7 @@ fn phases_of_one_period_are_a_task_with_the_longest_wcet() {
     );
     let cpus = imported.set.cpus(TaskId(0)).map(ToString::to_string);
     assert_eq!(cpus.as_deref(), Some("0"));
-    let e = from_rt_app(&phases(40_000)).unwrap_err().to_string();
+    let e = read(&phases(40_000)).unwrap_err().to_string();
     assert!(
         e.contains("line 1, column 12: thread `t`") && e.contains("different periods"),
         "{e}"
@@ -85,8 +98,12 @@ fn what_is_not_periodic_is_named_with_the_reason() {
         ),
         (r#""run": 10000"#.to_owned(), "it has no event `timer`"),
         (
-            format!(r#""run": 10, "lock": "m", {timer}"#),
-            "event `lock`",
+            format!(r#""run": 10, "wait": {{"ref": "q", "mutex": "m"}}, {timer}"#),
+            "event `wait`",
+        ),
+        (
+            format!(r#""run": 10, "sleep": 5, {timer}"#),
+            "it both sleeps and waits for a timer",
         ),
         (format!(r#""run": 10, "mem": 10, {timer}"#), "event `mem`"),
         (
@@ -106,19 +123,19 @@ fn what_is_not_periodic_is_named_with_the_reason() {
             "`instance`",
         ),
         (
-            r#""exec": 10, "period": 100"#.to_owned(),
+            r#""run": 10, "period": 100"#.to_owned(),
             "before rt-app 1.0",
         ),
         (timer.to_owned(), "WCET"),
     ] {
-        let alone = from_rt_app(&format!(r#"{{"tasks": {{"odd": {{{events}}} }} }}"#));
+        let alone = read(&format!(r#"{{"tasks": {{"odd": {{{events}}} }} }}"#));
         let e = alone.unwrap_err().to_string();
         assert!(
             e.contains("thread `odd`") && e.to_lowercase().contains(&why.to_lowercase()),
             "{why}: {e}"
         );
         let good = r#""good": {"run": 10, "timer": {"ref": "x", "period": 100}}"#;
-        let imported = from_rt_app(&format!(
+        let imported = read(&format!(
             r#"{{"tasks": {{"odd": {{{events}}}, {good} }} }}"#
         ))
         .unwrap();
@@ -136,7 +153,7 @@ fn every_reason_comes_with_line_and_column_of_the_key_that_it_is_about() {
     let text = r#"{ /* one
             two */ "tasks": {
                 "wäit": { "run": 10,
-                    "lock": "m", "timer": { "ref": "x", "period": 1000 } },
+                    "suspend": "m", "timer": { "ref": "x", "period": 1000 } },
                 "twice": { "loop": 3, "dl-runtime": 5, "run": 10,
                     "timer": { "ref": "x", "period": 1000 } },
                 "ünder": { "phases": { "ä": { "run": 1, "timer": { "ref": "y", "period": 0.5 } } } },
@@ -144,8 +161,8 @@ fn every_reason_comes_with_line_and_column_of_the_key_that_it_is_about() {
                 "many": { "run": 10, "timer": { "ref": "x", "period": 100 }, "instance": 0 }
             }
         }"#;
-    insta::assert_snapshot!(from_rt_app(text).unwrap().notes.join("\n"), @r"
-        line 4, column 21: thread `wäit` is left out: event `lock` is no part of a sporadic task
+    insta::assert_snapshot!(read(text).unwrap().notes.join("\n"), @r"
+        line 4, column 21: thread `wäit` is left out: event `suspend` is no part of a sporadic task
         line 5, column 28: thread `twice` ends after 3 rounds there, and goes on here
         line 5, column 39: thread `twice` runs for 10us a job, more than its dl-runtime of 5us: the WCET is what it runs for
         line 7, column 80: thread `ünder` is left out: phase `ä`: `period` is no number of microseconds
@@ -168,7 +185,7 @@ fn what_is_no_file_of_rt_app_is_an_error_with_its_place() {
         "{\n\"tasks\": 1 /*",
     ]
     .map(|text| {
-        let e = from_rt_app(text).unwrap_err().to_string();
+        let e = read(text).unwrap_err().to_string();
         e.split_once(';').unwrap().0.to_owned()
     });
     insta::assert_snapshot!(told.join("\n"), @r"
@@ -183,7 +200,7 @@ fn what_is_no_file_of_rt_app_is_an_error_with_its_place() {
         ");
     // Deeper than anybody writes, and not to overflow.
     let deep = format!("{{\"tasks\": {}", "[".repeat(100_000));
-    let e = from_rt_app(&deep).unwrap_err().to_string();
+    let e = read(&deep).unwrap_err().to_string();
     assert!(e.contains("nesting"), "{e}");
     for text in [
         "",
@@ -193,7 +210,7 @@ fn what_is_no_file_of_rt_app_is_an_error_with_its_place() {
         r#"{"tasks": {}}"#,
         r#"{"tasks": {"a": 1}}"#,
     ] {
-        assert!(from_rt_app(text).is_err(), "{text}");
+        assert!(read(text).is_err(), "{text}");
     }
 }
 
@@ -218,7 +235,7 @@ fn what_is_written_reads_back() {
     let set = TaskSet::new(tasks).unwrap();
     let (text, notes) = to_rt_app(&set, Duration::from_secs(2)).unwrap();
     assert!(notes.is_empty(), "{notes:?}");
-    let again = from_rt_app(&text).unwrap();
+    let again = read(&text).unwrap();
     assert!(again.notes.is_empty(), "{:?}", again.notes);
     assert_eq!(again.set, set);
 }
@@ -227,13 +244,13 @@ fn what_is_written_reads_back() {
 fn tasks_keep_their_places() {
     let text = r#"{"tasks": {"t": {"instance": 12, "run": 10, "timer": {"ref": "x", "period": 100}},
             "a": {"run": 10, "timer": {"ref": "x", "period": 100}}}}"#;
-    let read = from_rt_app(text).unwrap().set;
+    let set = read(text).unwrap().set;
     assert_eq!(
-        (read.name(crate::TaskId(10)), read.name(crate::TaskId(12))),
+        (set.name(crate::TaskId(10)), set.name(crate::TaskId(12))),
         ("t-10".to_owned(), "a".to_owned())
     );
-    let (written, _) = to_rt_app(&read, Duration::from_secs(1)).unwrap();
-    assert_eq!(from_rt_app(&written).unwrap().set, read);
+    let (written, _) = to_rt_app(&set, Duration::from_secs(1)).unwrap();
+    assert_eq!(read(&written).unwrap().set, set);
 }
 
 #[test]
@@ -273,7 +290,7 @@ fn priorities_and_processors_go_both_ways() {
         thread("nice", r#""policy": "SCHED_OTHER", "priority": -5,"#),
         thread("plain", r#""cpus": [],"#),
     );
-    let imported = from_rt_app(&text).unwrap();
+    let imported = read(&text).unwrap();
     let set = &imported.set;
     // The file's order is not the order of urgency.
     let names: Vec<String> = set
@@ -298,7 +315,7 @@ fn priorities_and_processors_go_both_ways() {
     assert_eq!(value["tasks"]["low"]["policy"], "SCHED_FIFO");
     assert_eq!(value["tasks"]["low"]["cpus"], json!([1, 3]));
     assert_eq!(value["tasks"]["nice"]["policy"], "SCHED_DEADLINE");
-    assert_eq!(from_rt_app(&written).unwrap().set, *set);
+    assert_eq!(read(&written).unwrap().set, *set);
 }
 
 #[test]
@@ -312,7 +329,7 @@ fn phases_on_different_processors_have_none_and_what_is_lost_is_named() {
             phase("2"),
             phase(second)
         );
-        let imported = from_rt_app(&text).unwrap();
+        let imported = read(&text).unwrap();
         let cpus = imported.set.cpus(TaskId(0)).map(ToString::to_string);
         (cpus, imported.notes.len())
     };

@@ -1,7 +1,8 @@
 //! A task set written as a configuration of rt-app.
 
 use crate::error::{Error, Result};
-use crate::task::{Details, TaskSet};
+use crate::imported::left_out;
+use crate::task::TaskSet;
 use crate::time::Duration;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -97,7 +98,8 @@ pub fn to_rt_app(set: &TaskSet, duration: Duration) -> Result<(String, Vec<Strin
             if !details.phase.is_zero() {
                 thread["delay"] = whole("phase", details.phase)?.into();
             }
-            notes.extend(left_out(&name, &lost(details)));
+            let note = left_out(details, "rt-app", &["priority", "cpus"]);
+            notes.extend(note.map(|note| format!("{note}; it runs a loop of rt-app's own")));
         }
         threads.push((name, thread));
     }
@@ -116,36 +118,6 @@ pub fn to_rt_app(set: &TaskSet, duration: Duration) -> Result<(String, Vec<Strin
     let text = serde_json::to_string_pretty(&file)
         .map_err(|e| Error::new(format!("the set cannot be written as JSON: {e}")))?;
     Ok((crate::document::plain(&text) + "\n", notes))
-}
-
-/// Says that these keys of a task are left out, if any.
-fn left_out(name: &str, lost: &[&str]) -> Option<String> {
-    let (keys, it) = match lost {
-        [] => return None,
-        [one] => (format!("`{one}` is"), "it"),
-        several => (format!("`{}` are", several.join("`, `")), "them"),
-    };
-    Some(format!(
-        "task {name}: {keys} left out, as rt-app has no place for {it}; it runs a loop of rt-app's own"
-    ))
-}
-
-/// The keys of a task that have no place in a file of rt-app.
-fn lost(details: &Details) -> Vec<&'static str> {
-    let extras = details.extras;
-    [
-        ("wss", details.wss.is_some()),
-        ("group", details.group.is_some()),
-        ("soft", details.soft),
-        ("workload", details.workload.is_some()),
-        ("colors", details.colors.is_some()),
-        ("trigger", details.trigger.is_some()),
-        ("blocking", !extras.blocking.is_zero()),
-        ("jitter", !extras.jitter.is_zero()),
-    ]
-    .into_iter()
-    .filter_map(|(key, has)| has.then_some(key))
-    .collect()
 }
 
 /// A file as it is written.

@@ -34,6 +34,7 @@ mod study_range;
 mod tour;
 mod trace;
 mod trace_export;
+mod trace_import;
 mod validate;
 
 use crate::Answer;

@@ -1,11 +1,11 @@
-//! `warmset profile`: shows what a platform costs, reads values off its curves, and exchanges
-//! tables with SchedCAT.
+//! `warmset profile`: shows what a platform costs, reads values off its curves, exchanges tables
+//! with SchedCAT, and takes over latencies of cyclictest and rtla.
 
 use super::profile_compare;
 use crate::Answer;
 use crate::console;
 use crate::options::{Answered, loads, new_file, statistics};
-use app::profile::{Into as Target, Row, overhead_name, values};
+use app::profile::{Into as Target, Meant, Row, overhead_name, values};
 use app::{Choice, own};
 use model::schedcat::Meaning;
 use model::table::{Look, Table};
@@ -26,7 +26,7 @@ pub struct Args {
 enum What {
     /// Print the curves of a profile, or read values off them
     Show(Show),
-    /// Add an overhead table of SchedCAT to a profile
+    /// Add an overhead table of SchedCAT, or latencies of cyclictest or rtla, to a profile
     Import(Import),
     /// Write a profile as an overhead table of SchedCAT
     Export(Export),
@@ -59,13 +59,19 @@ struct Show {
 #[command(after_help = "\
 Example, a profile from a table of averages and one of maxima:
   warmset profile import pmo_stat=avg.csv --statistic average --load load -o profile.toml
-  warmset profile import pmo_stat=max.csv --statistic maximum --load load --into profile.toml -o both.toml")]
+  warmset profile import pmo_stat=max.csv --statistic maximum --load load --into profile.toml -o both.toml
+Examples, latencies as the overhead of releases:
+  cyclictest -m -p 80 -t -a -h 400 -q -D 10min > latencies.txt
+  warmset profile import latencies.txt --into profile.toml -o with-latencies.toml
+  rtla timerlat hist -d 10m > timerlat.txt
+  warmset profile import timerlat.txt --platform board -o profile.toml")]
 struct Import {
-    /// The table: comma-separated, `TASK-COUNT` or `WSS` (KiB) in the first column, times in
-    /// microseconds
+    /// An overhead table of SchedCAT (comma-separated, `TASK-COUNT` or `WSS` (KiB) in the first
+    /// column, times in microseconds); or what cyclictest (`-q`, `-h`, `-H`) or
+    /// `rtla timerlat hist` printed
     table: PathBuf,
     #[command(flatten)]
-    meaning: MeaningArgs,
+    meaning: ImportedMeaning,
     /// The profile to add to; without it a new one is begun
     #[arg(long, value_name = "PROFILE")]
     into: Option<String>,
@@ -114,12 +120,29 @@ struct Use {
     profile: String,
 }
 
+/// What a file of another tool does not say.
+#[derive(clap::Args, Debug)]
+struct ImportedMeaning {
+    /// For a table of SchedCAT, which does not say it: which number of the samples it holds
+    #[arg(long, value_parser = statistics())]
+    statistic: Option<Statistic>,
+    #[command(flatten)]
+    more: MoreMeaning,
+}
+
 /// What a table does not say.
 #[derive(clap::Args, Debug)]
 struct MeaningArgs {
     /// Which number of the samples the table holds
     #[arg(long, value_parser = statistics())]
     statistic: Statistic,
+    #[command(flatten)]
+    more: MoreMeaning,
+}
+
+/// What neither table says.
+#[derive(clap::Args, Debug)]
+struct MoreMeaning {
     /// For cache delays: what else ran
     #[arg(long, value_parser = loads(), default_value = "load")]
     load: Load,
@@ -140,9 +163,20 @@ impl From<MeaningArgs> for Meaning {
     fn from(args: MeaningArgs) -> Self {
         Meaning {
             statistic: args.statistic,
-            load: args.load,
-            write_ratio: args.write_ratio,
-            policy: args.policy,
+            load: args.more.load,
+            write_ratio: args.more.write_ratio,
+            policy: args.more.policy,
+        }
+    }
+}
+
+impl From<ImportedMeaning> for Meant {
+    fn from(args: ImportedMeaning) -> Self {
+        Meant {
+            statistic: args.statistic,
+            load: args.more.load,
+            write_ratio: args.more.write_ratio,
+            policy: args.more.policy,
         }
     }
 }
@@ -186,12 +220,9 @@ fn import(args: Import) -> Result<Answer> {
         Some(name) => Target::Profile(Choice::Named(name)),
         None => Target::New(args.platform),
     };
-    let skipped = app::profile::import(&args.table, args.meaning.into(), &target, &args.output)?;
-    remark(
-        skipped
-            .iter()
-            .map(|c| format!("column {c} left out: a profile has no place for it")),
-    );
+    let meant = args.meaning.into();
+    let notes = app::profile::import(&args.table, &meant, &target, &args.output)?;
+    remark(notes.into_iter());
     Ok(Answer::Yes)
 }
 

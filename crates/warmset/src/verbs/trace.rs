@@ -1,6 +1,6 @@
 //! `warmset trace`: checks, adds up and exports what happened, in simulation or for real.
 
-use super::trace_export;
+use super::{trace_export, trace_import};
 use crate::Answer;
 use crate::console::{Console, Format};
 use crate::options::{Answered, new_file};
@@ -27,6 +27,8 @@ enum What {
     Stats(StatsArgs),
     /// Write a trace for another tool, or draw a window of it
     Export(trace_export::Args),
+    /// Make a trace of what Linux itself scheduled: of the text of sched_switch and sched_wakeup
+    Import(trace_import::Args),
 }
 
 const CHECK_HELP: &str = "\
@@ -74,6 +76,7 @@ pub fn run(args: Args) -> Result<Answer> {
         What::Check(args) => check(&args),
         What::Stats(args) => stats(&args),
         What::Export(args) => trace_export::run(&args),
+        What::Import(args) => trace_import::run(args),
     }
 }
 

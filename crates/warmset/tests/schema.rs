@@ -1,0 +1,351 @@
+//! The schemas of `docs/schema` say what every verb answers. Answers that need the machine's rights
+//! are held against them where those verbs are tested (`run`, `measure`, `overheads`, `scheduled`,
+//! `validate`, `color`).
+
+mod schemas;
+
+use schemas::{all, faults, hold};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::Path;
+use testing::command::Called;
+use testing::warmset;
+
+const TASKS: &str = "
+[[task]]
+name = \"fast\"
+wcet = \"2ms\"
+period = \"5ms\"
+wss = \"16KiB\"
+priority = 7
+[[task]]
+name = \"slow\"
+wcet = \"3ms\"
+period = \"8ms\"
+wss = \"64KiB\"
+[[task]]
+name = \"long\"
+wcet = \"30ms\"
+period = \"80ms\"
+wss = \"64KiB\"
+";
+
+fn answer(dir: &Path, args: &str) -> Value {
+    let called = Called::within(warmset!(), dir, &format!("{args} --format json"));
+    assert!(matches!(called.status, 0 | 1), "{args}: {}", called.err);
+    called.json()
+}
+
+const PROFILE: &str = "
+version = 1
+platform = \"board\"
+[provenance]
+source = \"a measurement\"
+[[overheads]]
+kind = \"release\"
+policy = \"g-edf\"
+code = \"both\"
+points = [
+  { tasks = 10, samples = 900, average = \"6us\", maximum = \"19us\", untrimmed = { outliers = 9, average = \"7us\", maximum = \"90us\" }, intervals = { groups = 10, average = [\"5us\", \"7us\"] } },
+]
+";
+
+fn directory() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| {
+        std::fs::write(dir.path().join(name), text).expect("written");
+    };
+    write("tasks.toml", TASKS);
+    write("soft.toml", &TASKS.replace("\"3ms\"", "\"7ms\""));
+    write("morning.toml", PROFILE);
+    let later = PROFILE
+        .replace("\"6us\"", "\"16us\"")
+        .replace("\"5us\", \"7us\"", "\"15us\", \"17us\"");
+    write("evening.toml", &later);
+    write("accesses.trace", "I  400000,4\n L 40,4\n S 4040,8\n");
+    dir
+}
+
+/// By name of a schema, commands whose answers are as it says.
+const ANSWERS: &[(&str, &[&str])] = &[
+    (
+        "check",
+        &[
+            "check tasks.toml -m 2",
+            "check tasks.toml -m 2 --explain",
+            "check soft.toml -m 1",
+            "check soft.toml -m 2 --soft",
+            "check tasks.toml --platform xeon-l7455 --profile xeon-l7455",
+            "check tasks.toml --platform xeon-l7455 --profile xeon-l7455 --soft --explain",
+            "check tasks.toml -m 2 --policy edf-wm,nps-f,edf-fm,pd2,p-fp",
+            "check tasks.toml --platform xeon-l7455 --policy c-nps-f,ca-edf --soft",
+        ],
+    ),
+    (
+        "simulate",
+        &[
+            "simulate tasks.toml -m 2",
+            "simulate soft.toml -m 1 --for 1s",
+            "simulate tasks.toml --platform xeon-l7455 --profile xeon-l7455 --for 80ms",
+        ],
+    ),
+    (
+        "trace-check",
+        &[
+            "trace check edf-wm.wtrace",
+            "trace check late.wtrace",
+            "trace check nps-f.wtrace",
+        ],
+    ),
+    (
+        "trace-stats",
+        &[
+            "trace stats edf-wm.wtrace",
+            "trace stats late.wtrace",
+            "trace stats nps-f.wtrace",
+        ],
+    ),
+    ("study-list", &["study list"]),
+    (
+        "study-results",
+        &[
+            "study run ospert10-fig5 --sets 1",
+            "study run bastoni11-fig6.2a --sets 1",
+            "study run bastoni11-fig6.6a --sets 1",
+        ],
+    ),
+    (
+        "platform",
+        &[
+            "platform",
+            "platform --platform xeon-l7455",
+            "platform --platform pentium-90",
+            "platform --platform symmetric:m=3",
+        ],
+    ),
+    ("platform-list", &["platform --platform list"]),
+    ("profile", &["profile show xeon-l7455"]),
+    (
+        "profile-values",
+        &[
+            "profile show xeon-l7455 --wss 256KiB",
+            "profile show xeon-l7455 --tasks 40",
+        ],
+    ),
+    (
+        "profile-compare",
+        &[
+            "profile compare ./morning.toml ./morning.toml",
+            "profile compare ./morning.toml ./evening.toml",
+        ],
+    ),
+    ("policies", &["policies"]),
+    ("reproduce-list", &["reproduce list"]),
+    (
+        "reproduce",
+        &["reproduce 002-fig2.2", "reproduce 002-tabA.1"],
+    ),
+    (
+        "cache",
+        &[
+            "cache accesses.trace --platform pentium-90 --tlb 64:4",
+            "cache accesses.trace --platform xeon-l7455",
+        ],
+    ),
+    ("cache-estimate", &["cache estimate --platform pentium-90"]),
+    ("cache-coloring", &["cache coloring --platform pentium-90"]),
+    ("cache-filter", &["cache filter --platform pentium-90"]),
+    (
+        "tour",
+        &["tour --platform xeon-l7455 --profile xeon-l7455 --sets 1 -o toured"],
+    ),
+    ("report", &["report toured"]),
+    (
+        "trace-import",
+        &["trace import sched.txt tasks.toml -m 1 --policy g-fp -o linux.wtrace"],
+    ),
+];
+
+const SCHED: &str = "\
+ <idle>-0 [000] d..2. 5.000000: sched_waking: comm=fast pid=7 prio=90 target_cpu=000
+ <idle>-0 [000] d..2. 5.000010: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=fast next_pid=7 next_prio=90
+ fast-7 [000] d..2. 5.001000: sched_waking: comm=slow pid=8 prio=120 target_cpu=000
+ fast-7 [000] d..2. 5.001001: sched_waking: comm=long pid=9 prio=120 target_cpu=000
+ fast-7 [000] d..2. 5.002000: sched_switch: prev_comm=fast prev_pid=7 prev_prio=90 prev_state=S ==> next_comm=slow next_pid=8 next_prio=120
+ slow-8 [000] d..2. 5.004000: sched_switch: prev_comm=slow prev_pid=8 prev_prio=120 prev_state=S ==> next_comm=long next_pid=9 next_prio=120
+ long-9 [000] d..2. 5.009000: sched_switch: prev_comm=long prev_pid=9 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+
+#[test]
+fn every_answer_is_as_its_schema_says() {
+    let dir = directory();
+    std::fs::write(dir.path().join("sched.txt"), SCHED).expect("written");
+    for (policy, file) in [("edf-wm", "edf-wm"), ("nps-f", "nps-f"), ("g-edf", "late")] {
+        let (set, cpus) = match file {
+            "late" => ("soft.toml", 1),
+            _ => ("tasks.toml", 2),
+        };
+        let args =
+            format!("simulate {set} -m {cpus} --policy {policy} --for 160ms --trace {file}.wtrace");
+        answer(dir.path(), &args);
+    }
+    let mut broken = Vec::new();
+    for (name, commands) in ANSWERS {
+        for command in *commands {
+            let document = answer(dir.path(), command);
+            let found = faults(name, &document);
+            broken.extend(found.iter().map(|fault| format!("{command}: {fault}")));
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn what_studies_keep_and_say_is_as_its_schema_says() {
+    let dir = directory();
+    answer(dir.path(), "study run ospert10-fig5 --sets 2 -o fig5");
+    let text = std::fs::read_to_string(dir.path().join("fig5/results.json")).expect("there");
+    hold("study-results", &serde_json::from_str(&text).expect("JSON"));
+    let range = "study range fig5 --of C-EDF-L3 --against P-EDF";
+    hold("study-range", &answer(dir.path(), range));
+    hold(
+        "study-explore",
+        &answer(dir.path(), "study explore fig5 -o page.html"),
+    );
+}
+
+/// By the first words of a command, the schema of its answer; longer ones stand first.
+const VERBS: [(&str, &str); 14] = [
+    ("profile show", "profile-values"),
+    ("trace check", "trace-check"),
+    ("trace stats", "trace-stats"),
+    ("reproduce list", "reproduce-list"),
+    ("reproduce", "reproduce"),
+    ("study list", "study-list"),
+    ("study run", "study-results"),
+    ("measure cpmd", "measure-cpmd"),
+    ("platform", "platform"),
+    ("check", "check"),
+    ("simulate", "simulate"),
+    ("cache", "cache"),
+    ("report", "report"),
+    ("tour", "tour"),
+];
+
+/// The commands of `tests/smoke.sh` that answer yes or no and give one document.
+fn smoke(dir: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let script = std::fs::read_to_string(root.join("tests/smoke.sh")).expect("the smoke run");
+    let whole = script.replace("\\\n", " ");
+    let answered = whole.lines().filter_map(|line| {
+        let rest = line
+            .strip_prefix("expect 0 ")
+            .or_else(|| line.strip_prefix("expect 1 "))?;
+        rest.strip_prefix("\"$warmset\" ")
+    });
+    let has_document = |args: &&str| {
+        !args.starts_with("--version") && !args.starts_with("generate") && !args.contains("--batch")
+    };
+    answered
+        .filter(has_document)
+        .map(|args| args.replace("$dir", dir).replace('"', ""))
+        .collect()
+}
+
+#[test]
+fn the_smoke_run_is_answered_as_its_schemas_say() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let commands = smoke(&dir.path().display().to_string());
+    assert!(commands.len() > 15, "{commands:?}");
+    let mut broken = Vec::new();
+    for command in commands {
+        let verb = VERBS.iter().find(|(verb, _)| command.starts_with(verb));
+        let (_, schema) = verb.unwrap_or_else(|| panic!("no schema is known for `{command}`"));
+        let found = faults(schema, &answer(&root, &command));
+        broken.extend(found.iter().map(|fault| format!("{command}: {fault}")));
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn schemas_are_valid_and_describe_every_field() {
+    fn look(value: &Value, place: &str, faults: &mut Vec<String>) {
+        match value {
+            Value::Object(keys) => {
+                if let Some(Value::Object(fields)) = keys.get("properties") {
+                    for (field, about) in fields {
+                        let told =
+                            about.get("description").is_some() || about.get("const").is_some();
+                        if !told && field != "schema_version" {
+                            faults.push(format!("{place}: `{field}` has no description"));
+                        }
+                        let text = about.to_string();
+                        let numbers =
+                            text.contains("\"number\"") && !field.starts_with("percentiles");
+                        if field.ends_with("_ns") && numbers {
+                            faults.push(format!("{place}: `{field}` is no integer"));
+                        }
+                    }
+                    let closed = keys.get("additionalProperties") == Some(&Value::Bool(false));
+                    if !closed {
+                        faults.push(format!("{place}: other fields are allowed"));
+                    }
+                }
+                for (key, value) in keys {
+                    look(value, &format!("{place}/{key}"), faults);
+                }
+            }
+            Value::Array(all) => {
+                for value in all {
+                    look(value, place, faults);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut wrong = Vec::new();
+    let mut ids = BTreeSet::new();
+    for (name, schema) in all() {
+        if let Err(e) = jsonschema::draft202012::meta::validate(&schema) {
+            wrong.push(format!("{name}: {e}"));
+        }
+        let id = schema["$id"].as_str().unwrap_or_default().to_owned();
+        if !id.ends_with(&format!("/docs/schema/{name}.json")) || !ids.insert(id.clone()) {
+            wrong.push(format!("{name}: the $id is {id:?}"));
+        }
+        look(&schema, &name, &mut wrong);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn another_field_another_version_and_a_missing_field_are_found() {
+    let dir = directory();
+    let good = answer(dir.path(), "study list");
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut document = good.clone();
+        change(&mut document);
+        faults("study-list", &document).len()
+    };
+    assert_eq!(with(&|_| {}), 0);
+    assert_eq!(with(&|d| d["schema_version"] = json!(2)), 1);
+    assert_eq!(with(&|d| d["new"] = json!(1)), 1);
+    assert_eq!(with(&|d| d["studies"][0]["new"] = json!(1)), 1);
+    assert_eq!(with(&|d| d["studies"] = json!("none")), 1);
+    assert_eq!(
+        with(&|d| {
+            d.as_object_mut().expect("an object").remove("studies");
+        }),
+        1
+    );
+}
+
+#[test]
+fn the_page_of_documents_names_every_schema() {
+    let page = schemas::directory().join("../documents.md");
+    let page = std::fs::read_to_string(page).expect("docs/documents.md");
+    for (name, _) in all() {
+        assert!(page.contains(&format!("schema/{name}.json")), "{name}");
+    }
+}
