@@ -17,6 +17,7 @@ pub mod sink;
 pub mod state;
 pub mod stats;
 pub mod summary;
+pub mod thrashing;
 pub mod view;
 
 pub use check::{Checker, Verdict};
@@ -27,4 +28,5 @@ pub use model::Overhead;
 pub use sink::{NullSink, Sink, VecSink};
 pub use stats::Statistics;
 pub use summary::Summary;
+pub use thrashing::Thrashing;
 pub use view::{View, Viewer};
