@@ -3,7 +3,9 @@
 pub mod coloring;
 pub mod estimate;
 pub mod filter;
+pub mod sets;
 mod told;
+pub mod videos;
 
 pub use cache::Rules;
 pub use cache::tlb::Size as TlbSize;

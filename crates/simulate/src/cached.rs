@@ -40,6 +40,8 @@ pub struct Tally {
     pub worst: (u64, u64),
     /// What the longest job executed.
     pub longest: Duration,
+    /// And the longest of those that ended at [`Cached::count_from`] or later.
+    pub longest_counted: Duration,
 }
 
 impl Tally {
@@ -61,15 +63,20 @@ impl Tally {
         self.references += other.references;
         self.misses += other.misses;
         self.longest = self.longest.max(other.longest);
+        self.longest_counted = self.longest_counted.max(other.longest_counted);
         self.worst = worse(self.worst, other.worst);
     }
 
-    fn job(&mut self, job: &Progress) {
+    fn job(&mut self, job: &Progress, counted: bool) {
         self.jobs += 1;
         self.accesses += job.accesses;
         self.references += job.references;
         self.misses += job.misses;
-        self.longest = self.longest.max(Duration::from_nanos(job.spent));
+        let spent = Duration::from_nanos(job.spent);
+        self.longest = self.longest.max(spent);
+        if counted {
+            self.longest_counted = self.longest_counted.max(spent);
+        }
         self.worst = worse(self.worst, (job.references, job.misses));
     }
 }
@@ -132,6 +139,7 @@ pub struct Cached {
     busy: Vec<u64>,
     finished: Vec<usize>,
     error: Option<Error>,
+    count_from: u64,
 }
 
 /// Stands for no task.
@@ -189,7 +197,13 @@ impl Cached {
             busy: Vec::new(),
             finished: Vec::new(),
             error: None,
+            count_from: 0,
         })
+    }
+
+    /// Only jobs that end then or later count as the longest ([`Tally::longest_counted`]).
+    pub fn count_from(&mut self, since_start: Duration) {
+        self.count_from = since_start.nanos();
     }
 
     /// No access of any job writes: so caches need not look at each other, and are faster.
@@ -250,7 +264,7 @@ impl Cached {
                 continue;
             }
             let task = &mut self.tasks[task];
-            task.tally.job(&task.job);
+            task.tally.job(&task.job, now >= self.count_from);
             self.busy[processor] = u64::MAX;
             self.running[processor] = NONE;
             self.finished.push(processor);
