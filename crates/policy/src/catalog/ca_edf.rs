@@ -47,6 +47,7 @@ pub static INFO: Info = Info {
     quantum_driven: true,
     unjudged: &["quantum"],
     free: &["cache", "wss", "reserve"],
+    unfit: |set, processors| misfit(set, processors).map(|(_, cause)| cause),
     note,
     order: |_| Ok(Order::Deadlines),
     soft: Tests::Named("WC"),
@@ -185,7 +186,7 @@ fn shared_cache<'a>(setup: &Setup<'a>) -> Option<&'a Cache> {
 /// that of the cache; zero where sizes are to be found.
 fn groups(setup: &Setup<'_>, cache: Bytes, profiled: bool) -> Result<(Vec<u32>, Vec<u64>)> {
     let set = setup.set;
-    let mut first_of: BTreeMap<&str, (u32, TaskId)> = BTreeMap::new();
+    let mut names: BTreeMap<&str, u32> = BTreeMap::new();
     let (mut group_of, mut wss) = (Vec::new(), Vec::new());
     for id in set.ids() {
         let size = match set.wss(id) {
@@ -198,47 +199,59 @@ fn groups(setup: &Setup<'_>, cache: Bytes, profiled: bool) -> Result<(Vec<u32>, 
         };
         let fresh = wss.len() as u32;
         let name = set.details(id).and_then(|d| d.group.as_deref());
-        let (group, first) = match name {
-            Some(name) => *first_of.entry(name).or_insert((fresh, id)),
-            None => (fresh, id),
+        let group = match name {
+            Some(name) => *names.entry(name).or_insert(fresh),
+            None => fresh,
         };
         group_of.push(group);
         if group == fresh {
             wss.push(size);
             continue;
         }
-        let name = name.unwrap_or_default();
         if wss[group as usize] != size {
-            let cause = format!("the tasks of group `{name}` have several working set sizes");
+            let cause = format!(
+                "the tasks of group `{}` have several working set sizes",
+                name.unwrap_or_default()
+            );
             return Err(refusal(set, id, &cause)
                 .remedy("give each the working set size of the whole group"));
         }
-        let period = |id: TaskId| set.timings()[id.index()].period;
-        if period(first) != period(id) {
-            let cause = format!(
-                "the tasks of group `{name}` are one multithreaded task and have several periods, {} and {}",
-                period(first),
-                period(id)
-            );
-            return Err(refusal(set, id, &cause).remedy("give them one period, or several groups"));
-        }
     }
-    let processors = setup.platform.usable().len();
-    for (name, (group, first)) in first_of {
-        let threads = group_of.iter().filter(|g| **g == group).count();
-        if threads > processors {
-            let cause = format!(
-                "group `{name}` has {threads} tasks, more than the {processors} processors"
-            );
-            return Err(refusal(set, first, &cause)
-                .remedy("make several groups of them, or give more processors"));
-        }
+    if let Some((id, cause)) = misfit(set, setup.platform.usable().len()) {
+        return Err(refusal(set, id, &cause)
+            .remedy("make several groups of them, or give more processors or one period"));
     }
     // Only here: the tasks of one group must agree in what they are given.
     for size in &mut wss {
         *size = cache.get().min(*size);
     }
     Ok((group_of, wss))
+}
+
+/// A group of tasks that is no multithreaded task: one of its tasks, and why, as a clause.
+fn misfit(set: &TaskSet, processors: usize) -> Option<(TaskId, String)> {
+    let mut groups: BTreeMap<&str, (TaskId, usize)> = BTreeMap::new();
+    for id in set.ids() {
+        let Some(name) = set.details(id).and_then(|d| d.group.as_deref()) else {
+            continue;
+        };
+        let (first, threads) = groups.entry(name).or_insert((id, 0));
+        *threads += 1;
+        let period = |id: TaskId| set.timings()[id.index()].period;
+        if period(*first) != period(id) {
+            let cause = format!(
+                "the tasks of group `{name}` are one multithreaded task and have several periods, {} and {}",
+                period(*first),
+                period(id)
+            );
+            return Some((id, cause));
+        }
+    }
+    let (name, (first, threads)) = groups.into_iter().find(|g| g.1.1 > processors)?;
+    let cause = format!(
+        "group `{name}` has {threads} tasks, more than there are processors, of which there are {processors}"
+    );
+    Some((first, cause))
 }
 
 fn refusal(set: &TaskSet, id: TaskId, cause: &str) -> Error {

@@ -102,7 +102,12 @@ fn figure_3() -> Entry {
         "003-fig3",
         "the schedule of Fig. 2 while the profiler learns",
         "§3.2",
-        State::Reproduced,
+        State::InPart(
+            "in the model V's first job does not thrash beside W, whose accesses are half as dense; \
+             under the paper's assumption, that it does, all of it comes out \
+             (crates/simulate/tests/profiler.rs)"
+                .to_owned(),
+        ),
     );
     // Steps 0 to 5.
     for quanta in [4, 6, 8, 9, 13, 21] {
@@ -111,8 +116,8 @@ fn figure_3() -> Entry {
              --platform examples/figures/shared-cache.toml --for {quanta}ms"
         ));
     }
-    for task in ["T", "U", "V", "W"] {
-        let what = format!("estimate of {task} at 4, all jobs having thrashed");
+    for task in ["T", "U", "W"] {
+        let what = format!("estimate of {task} at 4, its jobs having thrashed");
         entry = entry.number(&what, (1024.0, 0.0), "KiB", estimate(0, task));
     }
     for (what, step, task, known) in [
@@ -125,8 +130,8 @@ fn figure_3() -> Entry {
         entry = entry.number(what, (known, 0.0), "KiB", estimate(step, task));
     }
     entry
-        .holds("by 8 the estimates of T alone have converged", {
-            converged(2, &["T"], &["U", "V", "W"])
+        .holds("by 8 the estimates of T have converged, those of U and W not", {
+            converged(2, &["T"], &["U", "W"])
         })
         .holds("by 9 those of U and V, too", {
             converged(3, &["T", "U", "V"], &["W"])
@@ -134,7 +139,7 @@ fn figure_3() -> Entry {
         .holds("by 21 all", converged(5, &["T", "U", "V", "W"], &[]))
         .note(
             "In the model of a cache: each job walks a working set of its own three times, at random. \
-             The working sets that run together still thrash from 0 to 4, which nobody knows then.",
+             Known working sets would thrash from 0 to 4, too, and never from then on.",
         )
 }
 
@@ -268,7 +273,11 @@ fn table_3() -> Entry {
         "003-tab3",
         "worst execution times of video decoders under both",
         "§4.3",
-        State::Reproduced,
+        State::InPart(
+            "in a model, without the decoders and their film: with 12 videos, whose WCETs ask for \
+             more than the processors have, no phantom task may keep the cache from thrashing"
+                .to_owned(),
+        ),
     )
     .run_sized(
         "cache videos --platform core-i7 --for 2s",
@@ -291,17 +300,12 @@ fn table_3() -> Entry {
     }
     let at = |a: &Answers, row: usize, key: &str| a.number(0, &format!("/rows/{row}/{key}"));
     entry
-        .holds("the cache-aware scheduler keeps it flat, within 2 %", move |a| {
-            let one = at(a, 0, "ca_edf_ns")?;
-            Some([1, 2].iter().all(|row| {
-                at(a, *row, "ca_edf_ns").is_some_and(|ns| (ns / one - 1.0).abs() < 0.02)
-            }))
+        .holds("the cache-aware scheduler keeps it flat from 1 to 6 videos", move |a| {
+            let (one, six) = (at(a, 0, "ca_edf_ns")?, at(a, 1, "ca_edf_ns")?);
+            Some((six / one - 1.0).abs() < 0.02)
         })
-        .holds("with 6 and 12 videos it is below G-EDF's by 5 % and more", move |a| {
-            Some([1, 2].iter().all(|row| {
-                let (aware, plain) = (at(a, *row, "ca_edf_ns"), at(a, *row, "g_edf_ns"));
-                aware.zip(plain).is_some_and(|(aware, plain)| aware < 0.95 * plain)
-            }))
+        .holds("with 6 videos it is below G-EDF's by 6 % and more", move |a| {
+            Some(at(a, 1, "ca_edf_ns")? < 0.94 * at(a, 1, "g_edf_ns")?)
         })
         .note(
             "In a model of the paper's machine: no film is decoded, each frame is walked twice at \

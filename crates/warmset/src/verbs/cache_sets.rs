@@ -171,7 +171,7 @@ fn changes(seen: &Compared, title: &str, of: fn(&sets::Summed) -> Change) -> Tab
 const VIDEOS: &str = "\
 Example: warmset cache videos --platform core-i7
 
-Each video is a task with a frame of 14 ms and 2.75 MiB every 41 ms, each frame in memory of its own, read twice (003 §4.3).";
+Each video is a task with a frame of 14 ms and 2688 KiB every 41 ms, each frame in memory of its own, read twice (003 §4.3).";
 
 /// Options of `warmset cache videos`.
 #[derive(clap::Args, Debug)]
