@@ -164,7 +164,7 @@ fn figure_4() -> Entry {
         State::Reproduced,
     )
     .run_sized(
-        &format!("{SETS} --sets 1 --for 5s"),
+        &format!("{SETS} --sets 1 --for 3s"),
         &format!("{SETS} --journal out/sets.jsonl"),
     )
     .elsewhere(
@@ -190,14 +190,19 @@ fn figure_4() -> Entry {
     )
 }
 
-fn miss_rates(id: &str, title: &str, key: &'static str) -> Entry {
-    Entry::new(id, title, "§4.2", State::Reproduced)
+/// How many tasks have another rate, over all distributions.
+fn all_tasks(a: &Answers, key: &str, value: &str) -> Option<f64> {
+    let rows = a.get(0, "/changes")?.as_array()?;
+    let of = |row: &Value| Some(row["mtts"].as_f64()? * row[key][value].as_f64()?);
+    rows.iter().map(of).sum()
+}
+
+fn miss_rates(id: &str, title: &str, state: State) -> Entry {
+    Entry::new(id, title, "§4.2", state)
         .run_sized(
-            &format!("{SETS} --pattern random --sets 1 --for 5s"),
+            &format!("{SETS} --pattern random --sets 1 --for 3s"),
             &format!("{SETS} --pattern random --journal out/sets.jsonl"),
         )
-        .unprinted("tasks whose rate is lower, at most", "%", most(key, "better"))
-        .unprinted("tasks whose rate is higher, at most", "%", most(key, "worse"))
         .note(
             "In a model of the paper's machine; rates that differ by no more than 0.01 count as the \
              same. At most: in the distribution with most of them.",
@@ -205,42 +210,54 @@ fn miss_rates(id: &str, title: &str, key: &'static str) -> Entry {
 }
 
 fn figure_5() -> Entry {
-    let mut entry = miss_rates(
+    miss_rates(
         "003-fig5",
         "decrease in the shared cache miss rate against G-EDF",
-        "average",
-    );
-    entry.values.clear();
-    entry
-        .elsewhere(
-            "tasks whose rate is lower, at most",
-            33.20,
-            "%",
-            most("average", "better"),
-        )
-        .elsewhere(
-            "tasks whose rate is higher, at most",
-            9.22,
-            "%",
-            most("average", "worse"),
-        )
+        State::Reproduced,
+    )
+    .elsewhere(
+        "tasks whose rate is lower, at most",
+        33.20,
+        "%",
+        most("average", "better"),
+    )
+    .elsewhere(
+        "tasks whose rate is higher, at most",
+        9.22,
+        "%",
+        most("average", "worse"),
+    )
+    .holds("rates are lower more often than higher", |a| {
+        Some(all_tasks(a, "average", "better")? > all_tasks(a, "average", "worse")?)
+    })
 }
 
 fn figure_6() -> Entry {
     miss_rates(
         "003-fig6",
         "decrease in the worst shared cache miss rate of a job against G-EDF",
-        "worst",
+        State::InPart(
+            "here a task's worst job is mostly one from the time when the profiler had not found the \
+             working sets yet, and is no better than under G-EDF"
+                .to_owned(),
+        ),
     )
-    .holds(
-        "the rate is lower for the majority in every distribution",
-        |a| {
-            let rows = a.get(0, "/changes")?.as_array()?;
-            let better = rows.iter().map(|row| row["worst"]["better"].as_f64());
-            let all: Option<Vec<f64>> = better.collect();
-            Some(all?.iter().all(|part| *part > 0.5))
-        },
+    .unprinted(
+        "tasks whose rate is lower, at most",
+        "%",
+        most("worst", "better"),
     )
+    .unprinted(
+        "tasks whose rate is higher, at most",
+        "%",
+        most("worst", "worse"),
+    )
+    .holds("the rate is lower for the majority in every distribution", |a| {
+        let rows = a.get(0, "/changes")?.as_array()?;
+        let better = rows.iter().map(|row| row["worst"]["better"].as_f64());
+        let all: Option<Vec<f64>> = better.collect();
+        Some(all?.iter().all(|part| *part > 0.5))
+    })
 }
 
 fn table_1() -> Entry {
@@ -252,7 +269,7 @@ fn table_1() -> Entry {
         State::Reproduced,
     )
     .run_sized(
-        &format!("{SETS} --pattern random --sets 1 --for 5s"),
+        &format!("{SETS} --pattern random --sets 1 --for 3s"),
         &format!("{SETS} --pattern random --journal out/sets.jsonl"),
     )
     .elsewhere("G-EDF, mean", 0.0, "ms", of(0, "mean_ns"))
