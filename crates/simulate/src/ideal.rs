@@ -172,6 +172,9 @@ impl<'a, O: Observer, G: Pace> Core<'a, O, G> {
 }
 
 impl<P: Policy, O: Observer, G: Pace> Engine for Driven<'_, '_, P, O, G> {
+    // Between two instants thousands of accesses may be made.
+    const WATCH_EVERY: u32 = if G::PACED { 1 << 6 } else { 1 << 16 };
+
     #[inline(always)]
     fn instant(&mut self, horizon: u64) {
         let now = self.core.now;
