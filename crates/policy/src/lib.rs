@@ -16,6 +16,7 @@
 pub mod catalog;
 pub mod cluster;
 mod ids;
+mod mtts;
 pub mod phantoms;
 pub mod place;
 pub mod plan;

@@ -3,6 +3,7 @@
 pub mod batch;
 pub mod caches;
 mod inputs;
+mod watched;
 
 pub use caches::{Caches, Profiled, TaskCaches};
 pub use inputs::part_of;
@@ -17,11 +18,10 @@ use model::{
 use policy::Spec;
 use policy::catalog::Needs;
 use serde::Serialize;
-use simulate::{
-    Cached, Costs, Distributions, Ending, Execution, Lateness, Releases, Scenario, Summary, Traced,
-};
+use simulate::{Costs, Distributions, Ending, Execution, Lateness, Releases, Scenario, Summary};
 use std::path::PathBuf;
 use trace::{FileSink, Header, Stage, Thrashing};
+use watched::{Run, Watched};
 
 /// How a task set is simulated. By default under `g-edf` on this machine, for one hyperperiod of
 /// at most 60 s, released periodically, each job for its WCET, at no cost.
@@ -289,53 +289,6 @@ pub fn simulate(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<S
         end: summary.end,
         missed: missed(set, &summary, options.brute_force),
     })
-}
-
-/// What watches a simulation: events are made only where something takes them.
-struct Watched {
-    distributions: Distributions,
-    events: (Option<FileSink<Aside>>, Option<Thrashing>),
-}
-
-/// What is simulated.
-struct Run<'a> {
-    set: &'a TaskSet,
-    platform: &'a Platform,
-    scenario: &'a Scenario,
-    costs: Option<&'a Costs>,
-    watch: &'a dyn Watch,
-}
-
-impl Run<'_> {
-    fn simulate(
-        &self,
-        plan: policy::AnyPlan,
-        watched: &mut Watched,
-        cached: Option<&mut Cached>,
-    ) -> Result<Summary> {
-        let Run {
-            set,
-            platform,
-            scenario,
-            costs,
-            watch,
-        } = *self;
-        let distributions = &mut watched.distributions;
-        let (sink, thrashing) = &mut watched.events;
-        if cached.is_none() && sink.is_none() && thrashing.is_none() {
-            let run =
-                simulate::simulate(plan, set, platform, scenario, costs, &watch, distributions);
-            return Ok(run?.0);
-        }
-        let observer = (distributions, Traced((sink.as_mut(), thrashing.as_mut())));
-        let run = match cached {
-            None => simulate::simulate(plan, set, platform, scenario, costs, &watch, observer),
-            Some(cached) => {
-                simulate::simulate_paced(plan, set, platform, scenario, &watch, observer, cached)
-            }
-        };
-        Ok(run?.0)
-    }
 }
 
 /// Says what of the set is not simulated, or not as one might think.

@@ -25,6 +25,7 @@
 
 use crate::catalog::{Info, Order, Tests};
 use crate::cluster::{Edf, Rank};
+use crate::mtts::{groups, misfit};
 use crate::phantoms::{FINEST_RESERVE, Phantoms};
 use crate::place::{Nearness, Places};
 use crate::plan::{Plan, Route, Setup};
@@ -33,8 +34,7 @@ use crate::quantum::{Quanta, Seats};
 use crate::queue::{Queue, task_of};
 use crate::spec::Spec;
 use crate::{Decisions, DomainId, Event, Job, NONE, Place, Policy};
-use model::{Bytes, Cache, CacheKind, ClusterSpec, Error, Instant, Ratio, Result, TaskId, TaskSet};
-use std::collections::BTreeMap;
+use model::{Bytes, Cache, CacheKind, ClusterSpec, Instant, Ratio, Result, TaskId};
 
 /// What is known of it.
 pub static INFO: Info = Info {
@@ -180,82 +180,6 @@ fn shared_cache<'a>(setup: &Setup<'a>) -> Option<&'a Cache> {
         .filter(|c| c.kind != CacheKind::Instruction && usable.is_subset(&c.shared_by))
         .filter(|c| c.size.is_some())
         .min_by_key(|c| c.size)
-}
-
-/// By task its multithreaded task, and by multithreaded task its working set size in bytes, at most
-/// that of the cache; zero where sizes are to be found.
-fn groups(setup: &Setup<'_>, cache: Bytes, profiled: bool) -> Result<(Vec<u32>, Vec<u64>)> {
-    let set = setup.set;
-    let mut names: BTreeMap<&str, u32> = BTreeMap::new();
-    let (mut group_of, mut wss) = (Vec::new(), Vec::new());
-    for id in set.ids() {
-        let size = match set.wss(id) {
-            _ if profiled => 0,
-            Some(size) => size.get(),
-            None => {
-                return Err(refusal(set, id, "no working set size is given")
-                    .remedy("add `wss = \"256KiB\"`, or write `ca-edf:wss=profiled`"));
-            }
-        };
-        let fresh = wss.len() as u32;
-        let name = set.details(id).and_then(|d| d.group.as_deref());
-        let group = match name {
-            Some(name) => *names.entry(name).or_insert(fresh),
-            None => fresh,
-        };
-        group_of.push(group);
-        if group == fresh {
-            wss.push(size);
-            continue;
-        }
-        if wss[group as usize] != size {
-            let cause = format!(
-                "the tasks of group `{}` have several working set sizes",
-                name.unwrap_or_default()
-            );
-            return Err(refusal(set, id, &cause)
-                .remedy("give each the working set size of the whole group"));
-        }
-    }
-    if let Some((id, cause)) = misfit(set, setup.platform.usable().len()) {
-        return Err(refusal(set, id, &cause)
-            .remedy("make several groups of them, or give more processors or one period"));
-    }
-    // Only here: the tasks of one group must agree in what they are given.
-    for size in &mut wss {
-        *size = cache.get().min(*size);
-    }
-    Ok((group_of, wss))
-}
-
-/// A group of tasks that is no multithreaded task: one of its tasks, and why, as a clause.
-fn misfit(set: &TaskSet, processors: usize) -> Option<(TaskId, String)> {
-    let mut groups: BTreeMap<&str, (TaskId, usize)> = BTreeMap::new();
-    for id in set.ids() {
-        let Some(name) = set.details(id).and_then(|d| d.group.as_deref()) else {
-            continue;
-        };
-        let (first, threads) = groups.entry(name).or_insert((id, 0));
-        *threads += 1;
-        let period = |id: TaskId| set.timings()[id.index()].period;
-        if period(*first) != period(id) {
-            let cause = format!(
-                "the tasks of group `{name}` are one multithreaded task and have several periods, {} and {}",
-                period(*first),
-                period(id)
-            );
-            return Some((id, cause));
-        }
-    }
-    let (name, (first, threads)) = groups.into_iter().find(|g| g.1.1 > processors)?;
-    let cause = format!(
-        "group `{name}` has {threads} tasks, more than there are processors, of which there are {processors}"
-    );
-    Some((first, cause))
-}
-
-fn refusal(set: &TaskSet, id: TaskId, cause: &str) -> Error {
-    Error::new(cause).at(format!("policy `ca-edf`, {}", set.name(id)))
 }
 
 /// What is learned of working sets, and of whose jobs.
