@@ -3,7 +3,9 @@
 pub mod coloring;
 pub mod estimate;
 pub mod filter;
+pub mod sets;
 mod told;
+pub mod videos;
 
 pub use cache::Rules;
 pub use cache::tlb::Size as TlbSize;
@@ -213,7 +215,7 @@ fn place(options: &Options, shape: &Shape, page: u64) -> Result<Pages> {
 }
 
 /// Bytes of the smallest page of a platform.
-fn page_of(platform: &Platform) -> u64 {
+pub(crate) fn page_of(platform: &Platform) -> u64 {
     let smallest = platform.page_sizes.first();
     smallest.map_or(USUAL_PAGE, |size| size.get())
 }

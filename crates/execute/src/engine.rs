@@ -195,6 +195,9 @@ pub fn run_in_turn<S: Sink>(
     sink: &mut S,
     flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
+    for plan in plans {
+        plan.needs_no_counts()?;
+    }
     let make = |index: usize, common: &Common<Threads>, site: Site, producers: Vec<Producer>| {
         make(plans[index].clone(), common, site, producers)
     };
@@ -219,6 +222,7 @@ pub fn run_plan<P: Policy + Clone + Send + 'static, S: Sink>(
     sink: &mut S,
     flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
+    plan.needs_no_counts()?;
     let cpus = vec![Processors.visit(plan.clone())];
     let make = |_: usize, common: &Common<Threads>, site: Site, producers: Vec<Producer>| {
         Arc::new(ThreadDomains::new(

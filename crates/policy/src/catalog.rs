@@ -61,6 +61,16 @@ macro_rules! policies {
         }
 
         impl AnyPlan {
+            /// As [`Plan::needs_no_counts`].
+            ///
+            /// # Errors
+            /// The policy finds working sets by the misses of jobs.
+            pub fn needs_no_counts(&self) -> Result<()> {
+                match self {
+                    $(AnyPlan::$module(plan) => plan.needs_no_counts(),)*
+                }
+            }
+
             /// Hands the plan to a visitor by its own type.
             pub fn visit<V: Visit>(self, visitor: V) -> V::Out {
                 match self {

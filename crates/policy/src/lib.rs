@@ -16,8 +16,11 @@
 pub mod catalog;
 pub mod cluster;
 mod ids;
+mod mtts;
+pub mod phantoms;
 pub mod place;
 pub mod plan;
+pub mod profiler;
 pub mod quantum;
 pub mod queue;
 pub mod spec;
@@ -26,6 +29,7 @@ pub mod tournament;
 pub use catalog::{AnyPlan, Info, Visit};
 pub use ids::{DomainId, Place, ServerId};
 pub use plan::{Domain, Plan, Route, Setup};
+pub use profiler::Profiler;
 pub use spec::Spec;
 
 use model::{Duration, Instant, TaskId};
@@ -144,6 +148,19 @@ pub trait Policy {
     fn is_deliberately_idle(&self, _place: Place) -> bool {
         false
     }
+
+    /// What finds working set sizes while jobs run; `None`: nothing does. An engine that cannot
+    /// count the misses of jobs ([`Policy::counted`]) refuses a policy that has one.
+    ///
+    /// Override it in a policy that needs them and is not given them (003 §3.2).
+    fn profiler(&self) -> Option<&Profiler> {
+        None
+    }
+
+    /// The job of this task that is told as done next has missed the shared cache so often.
+    ///
+    /// Override it together with [`Policy::profiler`].
+    fn counted(&mut self, _task: TaskId, _misses: u64) {}
 }
 
 /// Stands for no task and no place in the tables of policies and engines.

@@ -1,6 +1,7 @@
 //! A policy made ready for one task set on one platform: its scheduling domains, and which jobs go
 //! to which.
 
+use crate::Policy;
 use crate::cluster::{Cluster, Rank};
 use crate::ids::DomainId;
 use crate::place::Nearness;
@@ -103,6 +104,24 @@ pub struct Plan<P> {
     pub domains: Vec<Domain<P>>,
     /// Where jobs become ready.
     pub route: Route,
+}
+
+impl<P: Policy> Plan<P> {
+    /// Refuses a policy that finds working sets by the misses of jobs, for engines that do not count
+    /// them.
+    ///
+    /// # Errors
+    /// The policy is one.
+    pub fn needs_no_counts(&self) -> Result<()> {
+        match self.domains.iter().any(|d| d.policy.profiler().is_some()) {
+            true => Err(Error::new(
+                "the policy finds working sets by counting misses, and nothing counts them here",
+            )
+            .at("`wss=profiled`")
+            .remedy("use `warmset simulate --cache`, or give `wss` in the tasks instead")),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Each processor for itself, in this order: the domains of policies that split tasks.

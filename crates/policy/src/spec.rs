@@ -135,8 +135,8 @@ impl Spec {
     }
 
     /// The policy of a name by its canonical form, without the parameters that change no
-    /// assignment: those that no test knows, such as `quantum`. The length of a quantum stands in
-    /// the assignment itself, and the policy compares it.
+    /// assignment: those that no test knows, such as `quantum`, and those that change no verdict.
+    /// The length of a quantum stands in the assignment itself, and the policy compares it.
     ///
     /// # Errors
     /// No such policy; a parameter without meaning.
@@ -145,7 +145,7 @@ impl Spec {
         let kept = spec
             .called
             .parameters()
-            .filter(|(key, _)| !spec.info.unjudged.contains(key));
+            .filter(|(key, _)| !spec.info.unjudged.contains(key) && !spec.info.free.contains(key));
         let mut kept: Vec<String> = kept
             .map(|(key, value)| {
                 value.map_or_else(|| key.to_owned(), |value| format!("{key}={value}"))

@@ -5,7 +5,7 @@ use model::{Result, files};
 use std::path::{Path, PathBuf};
 
 /// Files of the source tree, by their paths in it.
-const EXAMPLES: [(&str, &str); 8] = [
+const EXAMPLES: [(&str, &str); 10] = [
     (
         "examples/figures/one-processor.toml",
         include_str!("../../../examples/figures/one-processor.toml"),
@@ -21,6 +21,14 @@ const EXAMPLES: [(&str, &str); 8] = [
     (
         "examples/figures/cache.toml",
         include_str!("../../../examples/figures/cache.toml"),
+    ),
+    (
+        "examples/figures/profiler.toml",
+        include_str!("../../../examples/figures/profiler.toml"),
+    ),
+    (
+        "examples/figures/shared-cache.toml",
+        include_str!("../../../examples/figures/shared-cache.toml"),
     ),
     (
         "examples/figures/seven-tasks.toml",

@@ -84,34 +84,6 @@ pub fn processors_of(a: &Answers, file: &str, name: &str, job: &str) -> Option<V
     Some(seen)
 }
 
-/// The tasks that run in each of the first `quanta` milliseconds of a schedule in which everything
-/// happens at whole milliseconds, from a file of `trace export --to csv`.
-pub fn co_scheduled(a: &Answers, file: &str, quanta: usize) -> Option<Vec<Vec<String>>> {
-    let rows = a.table(file)?;
-    let mut running: BTreeMap<String, String> = BTreeMap::new();
-    let mut rows = rows.iter().peekable();
-    let mut seen = Vec::with_capacity(quanta);
-    for quantum in 0..quanta {
-        let begin = quantum as u64 * 1_000_000;
-        while let Some(row) =
-            rows.next_if(|r| r["time_ns"].parse::<u64>().is_ok_and(|t| t <= begin))
-        {
-            let processor = row["processor"].clone();
-            match row["event"].as_str() {
-                "start" | "resumption" | "migration" => {
-                    running.insert(processor, row["task"].clone());
-                }
-                "completion" | "preemption" if running.get(&processor) == Some(&row["task"]) => {
-                    running.remove(&processor);
-                }
-                _ => {}
-            }
-        }
-        seen.push(running.values().cloned().collect());
-    }
-    Some(seen)
-}
-
 /// The policy of this name in the document of a study.
 fn policy<'a>(a: &'a Answers, step: usize, name: &str) -> Option<&'a Value> {
     let policies = a.get(step, "/policies")?.as_array()?;

@@ -64,6 +64,7 @@ pub fn run<P: Policy, O: Observer>(
     watch: &impl Watch,
     observer: O,
 ) -> Result<(Summary, O)> {
+    plan.needs_no_counts()?;
     let with = (set, platform, scenario, costs);
     if O::EVENTS {
         run_on::<P, O, Plain>(plan, with, watch, observer)

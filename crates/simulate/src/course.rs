@@ -144,6 +144,8 @@ impl Dirty {
 
 /// An engine as the course of time sees it.
 pub(crate) trait Engine {
+    /// How many instants pass between two looks at the watch.
+    const WATCH_EVERY: u32 = 1 << 16;
     /// All that happens at the present instant.
     fn instant(&mut self, horizon: u64);
     /// When something happens next that has to be looked at.
@@ -154,19 +156,16 @@ pub(crate) trait Engine {
     fn has_missed(&self) -> bool;
 }
 
-/// How many instants pass between two looks at the watch.
-const WATCH_EVERY: u32 = 1 << 16;
-
 /// Lets time pass until the horizon, the first miss where the scenario says so, or an interruption.
 /// Says why it ended and when.
 #[inline(always)]
-pub(crate) fn run(
-    engine: &mut impl Engine,
+pub(crate) fn run<E: Engine>(
+    engine: &mut E,
     scenario: &Scenario,
     watch: &impl Watch,
 ) -> (Ending, u64) {
     let horizon = scenario.horizon.nanos();
-    let mut until_watch = WATCH_EVERY;
+    let mut until_watch = E::WATCH_EVERY;
     let (mut now, mut told) = (0, 0);
     watch.begin("simulating", horizon / 1_000_000);
     loop {
@@ -182,7 +181,7 @@ pub(crate) fn run(
         engine.advance(now);
         until_watch -= 1;
         if until_watch == 0 {
-            until_watch = WATCH_EVERY;
+            until_watch = E::WATCH_EVERY;
             watch.advance(now / 1_000_000 - told);
             told = now / 1_000_000;
             if watch.stopped() {

@@ -3,19 +3,22 @@
 //!
 //! From event to event: at each instant first completions, then timers, then releases; then every
 //! domain that something happened in decides once. Compiled for each policy and observer on its
-//! own.
+//! own, and for each [pace](crate::pace) of jobs.
 
 use crate::course::{self, Dirty, Engine, Processor, Processors};
 use crate::jobs::Jobs;
 use crate::observe::Observer;
+use crate::pace::{self, Pace};
 use crate::scenario::Scenario;
 use crate::show::Show;
 use crate::summary::Summary;
 use job::Reached;
 use model::watch::Watch;
-use model::{Instant, Platform, Result, TaskId, TaskSet};
+use model::{Enforcement, Error, Instant, Platform, Result, TaskId, TaskSet};
 use policy::tournament::Tournament;
-use policy::{Decisions, Domain, DomainId, Event, Job, Place, Plan, Policy, Route, ServerId};
+use policy::{
+    Decisions, Domain, DomainId, Event, Job, Place, Plan, Policy, Profiler, Route, ServerId,
+};
 
 /// Simulates a plan. Deterministic: same input, same events, same summary.
 ///
@@ -29,8 +32,49 @@ pub fn run<P: Policy, O: Observer>(
     watch: &impl Watch,
     observer: O,
 ) -> Result<(Summary, O)> {
+    plan.needs_no_counts()?;
+    go(plan, set, platform, scenario, watch, observer, ())
+}
+
+/// As [`run`], with jobs that get on as `pace` says. The execution times of the scenario are not
+/// used.
+///
+/// # Errors
+/// A scenario out of range for the set, or one that enforces budgets; what `pace` could not do.
+pub fn run_paced<P: Policy, O: Observer, G: Pace>(
+    plan: Plan<P>,
+    set: &TaskSet,
+    platform: &Platform,
+    scenario: &Scenario,
+    watch: &impl Watch,
+    observer: O,
+    pace: &mut G,
+) -> Result<(Summary, O)> {
+    if P::SLICES || scenario.enforcement != Enforcement::Off {
+        return Err(Error::new(
+            "budgets and slices end jobs by their execution times, which caches change",
+        )
+        .remedy("choose a policy that does not split jobs, and `--enforcement off`"));
+    }
+    let scenario = pace::endless(scenario, set);
+    let out = go(plan, set, platform, &scenario, watch, observer, &mut *pace)?;
+    match pace.error() {
+        Some(error) => Err(error),
+        None => Ok(out),
+    }
+}
+
+fn go<P: Policy, O: Observer, G: Pace>(
+    plan: Plan<P>,
+    set: &TaskSet,
+    platform: &Platform,
+    scenario: &Scenario,
+    watch: &impl Watch,
+    observer: O,
+    pace: G,
+) -> Result<(Summary, O)> {
     let Plan { mut domains, route } = plan;
-    let core = Core::new(&domains, route, set, platform, scenario, observer)?;
+    let core = Core::new(&domains, route, set, platform, scenario, (observer, pace))?;
     let mut driven = Driven {
         domains: &mut domains,
         core,
@@ -42,18 +86,21 @@ pub fn run<P: Policy, O: Observer>(
         core.jobs.show_unfinished(end, &mut core.show);
     }
     core.show.close();
-    let summary = core.jobs.summary(ending, end, core.decisions);
+    let mut summary = core.jobs.summary(ending, end, core.decisions);
+    let profilers = domains.iter().filter_map(|d| d.policy.profiler());
+    summary.profiled = profilers.flat_map(Profiler::estimates).collect();
     Ok((summary, core.show.observer))
 }
 
 /// The engine with the policies that it drives.
-struct Driven<'r, 'a, P, O> {
+struct Driven<'r, 'a, P, O, G> {
     domains: &'r mut [Domain<P>],
-    core: Core<'a, O>,
+    core: Core<'a, O, G>,
 }
 
-struct Core<'a, O> {
+struct Core<'a, O, G> {
     jobs: Jobs<'a>,
+    pace: G,
     route: Route,
     show: Show<O>,
     now: u64,
@@ -83,16 +130,17 @@ struct Cpu {
     since: u64,
 }
 
-impl<'a, O: Observer> Core<'a, O> {
+impl<'a, O: Observer, G: Pace> Core<'a, O, G> {
     fn new<P: Policy>(
         domains: &[Domain<P>],
         route: Route,
         set: &TaskSet,
         platform: &Platform,
         scenario: &'a Scenario,
-        observer: O,
+        (observer, mut pace): (O, G),
     ) -> Result<Self> {
         let processors = Processors::of(domains);
+        pace.begin(&processors.ids)?;
         let (m, n) = (processors.ids.len(), set.len());
         let jobs = Jobs::new(set, scenario, platform, &processors.ids, P::SLICES)?;
         let last = scenario.horizon.nanos();
@@ -106,6 +154,7 @@ impl<'a, O: Observer> Core<'a, O> {
         };
         Ok(Core {
             jobs,
+            pace,
             route,
             show: Show::new(observer, &processors.ids, false),
             now: 0,
@@ -122,7 +171,10 @@ impl<'a, O: Observer> Core<'a, O> {
     }
 }
 
-impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
+impl<P: Policy, O: Observer, G: Pace> Engine for Driven<'_, '_, P, O, G> {
+    // Between two instants thousands of accesses may be made.
+    const WATCH_EVERY: u32 = if G::PACED { 1 << 6 } else { 1 << 16 };
+
     #[inline(always)]
     fn instant(&mut self, horizon: u64) {
         let now = self.core.now;
@@ -157,13 +209,16 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
     }
 
     #[inline(always)]
-    fn next(&mut self, _horizon: u64) -> u64 {
-        let core = &self.core;
+    fn next(&mut self, horizon: u64) -> u64 {
+        let core = &mut self.core;
         let next = core
             .ends
             .key()
             .min(core.releases.key())
             .min(core.timers.key());
+        if G::PACED {
+            return core.get_on(next.min(horizon)).unwrap_or(next);
+        }
         if P::SLICES {
             next.min(core.arrivals.key())
         } else {
@@ -183,7 +238,7 @@ impl<P: Policy, O: Observer> Engine for Driven<'_, '_, P, O> {
     }
 }
 
-impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
+impl<P: Policy, O: Observer, G: Pace> Driven<'_, '_, P, O, G> {
     #[inline(always)]
     fn tell(&mut self, domain: DomainId, event: Event) {
         let now = Instant::from_nanos(self.core.now);
@@ -229,7 +284,10 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
         core.ends.set(cpu.index(), Tournament::NEVER);
         core.jobs.execute(task, now - here.since);
         core.show.emptied(cpu);
-        let reached = core.jobs.reached(task);
+        let reached = match G::PACED {
+            true => Reached::Complete,
+            false => core.jobs.reached(task),
+        };
         if let Reached::Slice = reached {
             return self.exhausted(cpu, task);
         }
@@ -239,6 +297,11 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
         let (response, successor) = core.jobs.complete(task, now, cut);
         core.show.observer.completed(task, number, response);
         let domain = core.processors.domain_of[cpu.index()];
+        if G::PACED
+            && let Some(misses) = core.pace.misses(task)
+        {
+            self.domains[domain.index()].policy.counted(task, misses);
+        }
         self.tell(domain, Event::Done(task));
         if let Some(job) = successor {
             let home = self.core.route.home(job.task, job.number);
@@ -286,7 +349,17 @@ impl<P: Policy, O: Observer> Driven<'_, '_, P, O> {
     }
 }
 
-impl<O: Observer> Core<'_, O> {
+impl<O: Observer, G: Pace> Core<'_, O, G> {
+    /// Nothing happens until then but that jobs get on. Returns when the first of them are complete,
+    /// if any are.
+    fn get_on(&mut self, until: u64) -> Option<u64> {
+        let now = self.pace.advance(until)?;
+        while let Some(cpu) = self.pace.finished() {
+            self.ends.set(cpu, now);
+        }
+        Some(now)
+    }
+
     /// Takes the running job off a processor, unfinished, if there is one.
     #[inline(always)]
     fn take_off(&mut self, cpu: Processor) -> bool {
@@ -296,6 +369,9 @@ impl<O: Observer> Core<'_, O> {
             return false;
         }
         self.jobs.execute(task, self.now - here.since);
+        if G::PACED {
+            self.pace.stop(cpu.index(), self.now);
+        }
         self.jobs.stop(task, self.now);
         self.show.preemption(cpu, task, &self.jobs);
         self.show.emptied(cpu);
@@ -304,19 +380,23 @@ impl<O: Observer> Core<'_, O> {
 }
 
 /// Carries the decisions of one domain out.
-struct Out<'c, 'a, O> {
-    core: &'c mut Core<'a, O>,
+struct Out<'c, 'a, O, G> {
+    core: &'c mut Core<'a, O, G>,
     domain: DomainId,
     base: Processor,
 }
 
-impl<O: Observer> Decisions for Out<'_, '_, O> {
+impl<O: Observer, G: Pace> Decisions for Out<'_, '_, O, G> {
     #[inline(always)]
     fn run(&mut self, place: Place, task: TaskId) {
         let core = &mut *self.core;
         let cpu = self.base.of(place);
         core.take_off(cpu);
         let before = core.jobs.start(task, cpu, core.now);
+        if G::PACED {
+            let number = core.jobs.number(task);
+            core.pace.start(cpu.index(), task, number, core.now);
+        }
         let end = core.jobs.until(task, core.now);
         core.ends.set(cpu.index(), end);
         let here = &mut core.cpus[cpu.index()];

@@ -397,6 +397,7 @@ impl<'a> Jobs<'a> {
             tasks,
             lost: Default::default(),
             decisions,
+            profiled: Vec::new(),
         }
     }
 }

@@ -83,6 +83,9 @@ pub struct Summary {
     pub lost: [Duration; Overhead::ALL.len()],
     /// Decisions asked of the policy.
     pub decisions: u64,
+    /// What the policy has found of working sets: by task, the number of its multithreaded task and
+    /// what is known of that; empty where it is given them.
+    pub profiled: Vec<(u32, policy::profiler::Estimate)>,
 }
 
 impl Summary {
@@ -114,6 +117,8 @@ impl Summary {
             preemptions: self.preemptions(),
             migrations: self.migrations(),
             lost_to_no_task_ns: by_overhead(self.lost.map(Duration::nanos)),
+            // Events tell that: see [`trace::Thrashing`].
+            thrashed: None,
             tasks: tasks.collect(),
             recorded: None,
         }

@@ -46,7 +46,7 @@ fn counted(
     }
 }
 
-/// Added up from the events, without what only a trace tells.
+/// Added up from the events, without what only events tell.
 fn read(of: &Instance, scenario: &Scenario, events: &VecSink) -> trace::Summary {
     let header = of.header(scenario);
     let mut statistics = Statistics::new(&header, true);
@@ -56,6 +56,7 @@ fn read(of: &Instance, scenario: &Scenario, events: &VecSink) -> trace::Summary 
     let mut summary = statistics.summary();
     let recorded = summary.recorded.take().unwrap();
     assert_eq!((recorded.lost_events, recorded.senseless_events), (0, 0));
+    summary.thrashed = None;
     for task in &mut summary.tasks {
         task.recorded = None;
     }

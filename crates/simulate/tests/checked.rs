@@ -180,21 +180,21 @@ fn a_job_without_budget_that_comes_back_at_the_end_of_a_quantum_is_cut_short() {
 /// the first time.
 #[test]
 fn a_quantum_of_the_cache_aware_scheduler_that_is_decided_twice_counts_once() {
-    let task = |wcet, period, deadline, phase, wss, group| Small {
+    let task = |wcet, period, deadline, phase, wss| Small {
         wcet,
         period,
         deadline,
         phase,
         wss,
-        group,
+        group: None,
     };
     let instance = Instance {
         m: 4,
         tasks: vec![
-            task(2, 4, 8, 7, 2, Some(1)),
-            task(4, 4, 8, 0, 2, None),
-            task(4, 7, 4, 7, 2, Some(1)),
-            task(1, 11, 1, 0, 3, None),
+            task(2, 4, 8, 7, 1),
+            task(4, 4, 8, 0, 2),
+            task(4, 7, 4, 7, 1),
+            task(1, 11, 1, 0, 3),
         ],
         policy: "ca-edf:cache=4MiB".to_owned(),
         assignment: None,

@@ -3,7 +3,8 @@
 mod support;
 
 use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
-use model::{Assignment, CpuId, Duration};
+use model::{Assignment, CpuId, Duration, Ratio};
+use simulate::{Execution, Scenario};
 use support::{Instance, Small, UNIT, occupancy};
 
 fn small(wcet: u64, period: u64) -> Small {
@@ -391,4 +392,30 @@ fn a_working_set_beyond_the_cache_runs_where_it_is_alone() {
     let header = of.header(&of.scenario());
     let verdict = support::check(&header, &events);
     assert!(verdict.is_clean(), "{verdict:?}");
+}
+
+/// The set of docs/tardiness.md: what phantom tasks leave is what late jobs catch up in.
+#[test]
+fn a_reserve_lets_jobs_catch_up_under_the_cache_aware_scheduler() {
+    let missed = |policy: &str| {
+        let tasks = [(5, 10, 4), (9, 20, 5), (12, 30, 6), (20, 40, 3), (8, 25, 2)];
+        let tasks = tasks.map(|(wcet, period, wss)| Small {
+            wss,
+            ..small(wcet, period)
+        });
+        let of = instance(4, tasks.to_vec(), policy, None, 10_000);
+        let scenario = Scenario {
+            execution: Execution::Discrete(vec![
+                (Ratio::ONE, 95),
+                (Ratio::new(21, 20).unwrap(), 5),
+            ]),
+            ..of.scenario()
+        };
+        of.simulate(&scenario, None).0.misses()
+    };
+    let kept = ["", ",reserve=0.02", ",reserve=0.05", ",reserve=0.1"];
+    let misses = kept.map(|kept| missed(&format!("ca-edf:cache=8MiB{kept}")));
+    assert!(misses.is_sorted_by(|a, b| a > b), "{misses:?}");
+    assert!(misses[3] < misses[0] / 4, "{misses:?}");
+    assert_eq!(missed("g-edf:quantum=1us"), 0);
 }

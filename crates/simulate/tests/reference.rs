@@ -343,7 +343,7 @@ impl World<'_> {
         periods.sort_unstable();
         for p in periods {
             let e = ((spare - whole) * p as f64 + 1e-9).floor() as u64;
-            if e * best.1 > best.0 * p {
+            if e > 0 && e * best.1 >= best.0 * p {
                 best = (e, p);
             }
         }

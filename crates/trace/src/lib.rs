@@ -18,6 +18,7 @@ pub mod sink;
 pub mod state;
 pub mod stats;
 pub mod summary;
+pub mod thrashing;
 pub mod view;
 
 pub use check::{Checker, Verdict};
@@ -28,4 +29,5 @@ pub use model::Overhead;
 pub use sink::{NullSink, Sink, VecSink};
 pub use stats::Statistics;
 pub use summary::Summary;
+pub use thrashing::Thrashing;
 pub use view::{View, Viewer};

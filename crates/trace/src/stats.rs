@@ -16,6 +16,7 @@ use crate::state::{Doing, Job, Observer, Span, State, Took};
 use crate::summary::{
     OverheadSummary, ProcessorSummary, Recorded, Summary, TaskRecord, TaskSummary, by_overhead,
 };
+use crate::thrashing::Thrashing;
 use model::Overhead;
 use model::{CpuId, Duration, Instant, Platform, Resumption, TaskId, TaskSet};
 use std::collections::BTreeMap;
@@ -139,6 +140,7 @@ pub struct Statistics {
     platform: Platform,
     state: State,
     tally: Tally,
+    thrashing: Option<Thrashing>,
     switches: u64,
     senseless: u64,
 }
@@ -250,6 +252,11 @@ impl Statistics {
         Statistics {
             set: set.clone(),
             platform: header.platform.clone(),
+            thrashing: Thrashing::of(
+                set,
+                &header.platform,
+                header.stages.iter().map(|stage| stage.policy.as_str()),
+            ),
             tally: Tally {
                 tasks: vec![TaskTally::default(); set.len()],
                 cpus: vec![CpuTally::default(); state.processors.len()],
@@ -329,6 +336,7 @@ impl Statistics {
                 .map(|t| t.migrations.values().sum::<u64>())
                 .sum(),
             lost_to_no_task_ns: by_overhead(self.tally.lost.map(clamp)),
+            thrashed: self.thrashing.as_ref().map(Thrashing::told),
             tasks,
             recorded: Some(Recorded {
                 policy_switches: self.switches,
@@ -366,6 +374,7 @@ fn clamp(ns: u128) -> u64 {
 
 impl Sink for Statistics {
     fn record(&mut self, event: Event) {
+        self.thrashing.record(event);
         self.tally.cpu = event.cpu().unwrap_or_default();
         self.tally.flags = event.flags;
         if self.state.apply(&event, &mut self.tally).is_err() {

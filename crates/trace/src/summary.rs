@@ -1,6 +1,7 @@
 //! A schedule added up: plain data for JSON, and as tables for people. The same for a simulation
 //! that counted as it went and for a trace that is read.
 
+use crate::thrashing::Thrashed;
 use model::Overhead;
 use model::table::{Cell, Look, Table, Tone};
 use serde::Serialize;
@@ -108,6 +109,9 @@ pub struct Summary {
     pub migrations: u64,
     /// Time lost to overheads on behalf of no task.
     pub lost_to_no_task_ns: BTreeMap<&'static str, u64>,
+    /// How long the shared cache thrashed, where it and all working sets are known.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub thrashed: Option<Thrashed>,
     /// Task by task, in the order of the set.
     pub tasks: Vec<TaskSummary>,
     /// What only a trace tells.
@@ -306,6 +310,9 @@ impl Summary {
             count(self.preemptions, "preemption"),
             count(self.migrations, "migration")
         );
+        if let Some(thrashed) = &self.thrashed {
+            text += &thrashed.text(self.horizon_ns);
+        }
         if let Some(recorded) = &self.recorded {
             // Writing to a string cannot fail.
             if recorded.lost_events > 0 {

@@ -159,3 +159,173 @@ fn people_read_a_table_and_see_misses_by_time() {
     let picture = std::fs::read_to_string(dir.path().join("misses.svg")).expect("there");
     assert!(picture.contains("misses of 1000 accesses"), "{picture}");
 }
+
+/// 003 Fig. 2 (a): five quanta of eight; simulated, and told by the statistics of the trace.
+#[test]
+fn thrashing_is_told_of_simulations_and_traces() {
+    let dir = directory();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/figures");
+    // T misses a deadline under the heuristic.
+    for (policy, wanted, status) in [("g-edf:ties=index", 5_000_000, 0), ("ca-edf", 0, 1)] {
+        let args = format!(
+            "simulate {root}/cache.toml --platform {root}/shared-cache.toml --for 8ms \
+             --policy {policy} --trace run.wtrace --format json"
+        );
+        let simulated: serde_json::Value =
+            serde_json::from_str(&called(dir.path(), &args).with_status(status)).expect("JSON");
+        let stats = called(dir.path(), "trace stats run.wtrace --format json");
+        let stats: serde_json::Value = serde_json::from_str(&stats.answer()).expect("JSON");
+        for told in [&simulated, &stats] {
+            assert_eq!(told["thrashing_ns"], wanted, "{policy}");
+            assert_eq!(told["cache_bytes"], 1 << 20);
+        }
+        std::fs::remove_file(dir.path().join("run.wtrace")).expect("there");
+    }
+    // Where no cache is known nothing is told.
+    let args = format!("simulate {root}/cache.toml -m 2 --for 8ms --format json");
+    assert!(!called(dir.path(), &args).answer().contains("thrashing"));
+}
+
+/// 003 Fig. 3 in the model: every working set is found.
+#[test]
+fn a_profiler_finds_working_sets_in_the_model() {
+    let dir = directory();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/figures");
+    let args = format!(
+        "simulate {root}/profiler.toml --platform {root}/shared-cache.toml --for 32ms --cache --fresh \
+         --policy ca-edf:wss=profiled --format json"
+    );
+    // T misses deadlines, as in Fig. 2 (b).
+    let told: serde_json::Value =
+        serde_json::from_str(&called(dir.path(), &args).with_status(1)).expect("JSON");
+    let found: Vec<(u64, bool)> = told["profiled"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|found| {
+            let wss = found["wss_bytes"].as_u64().expect("a size");
+            (wss >> 10, found["converged"] == true)
+        })
+        .collect();
+    assert_eq!(found, [(768, true), (512, true), (512, true), (768, true)]);
+    // Every job of T misses all its lines once, and finds them in its other two passes.
+    let of_t = &told["caches"][0];
+    let (jobs, misses) = (
+        of_t["jobs"].as_u64().unwrap(),
+        of_t["misses"].as_u64().unwrap(),
+    );
+    assert_eq!(jobs, 16);
+    assert!(
+        (16 * 12288..20 * 12288 + 2 * 12288).contains(&misses),
+        "{misses}"
+    );
+}
+
+#[test]
+fn what_caches_cannot_be_asked_with_is_refused_in_a_sentence() {
+    let dir = directory();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/figures");
+    write(
+        dir.path(),
+        "periods.toml",
+        &["10ms", "20ms"]
+            .map(|period| {
+                format!(
+                    "[[task]]\nwcet = \"1ms\"\nperiod = \"{period}\"\nwss = \"64KiB\"\ngroup = \"A\"\n"
+                )
+            })
+            .concat(),
+    );
+    let task = "[[task]]\nwcet = \"1ms\"\nperiod = \"9ms\"\nwss = \"64KiB\"\ngroup = \"A\"\n";
+    write(dir.path(), "threads.toml", &task.repeat(3));
+    write(
+        dir.path(),
+        "program.toml",
+        "[[task]]\nwcet = \"1ms\"\nperiod = \"9ms\"\nworkload = { exec = [\"/bin/true\"] }\n",
+    );
+    let shared = format!("{root}/shared-cache.toml");
+    let set = format!("{root}/profiler.toml");
+    for (args, cause) in [
+        (
+            format!("simulate periods.toml --platform {shared} --policy ca-edf"),
+            "several periods, 10ms and 20ms",
+        ),
+        (
+            format!("simulate threads.toml --platform {shared} --policy ca-edf"),
+            "group `A` has 3 tasks, more than there are processors",
+        ),
+        (
+            format!("simulate {set} --platform {shared} --policy ca-edf:wss=profiled"),
+            "use `warmset simulate --cache`",
+        ),
+        (
+            format!("simulate {set} --platform {shared} --cache --policy edf-wm"),
+            "budgets and slices",
+        ),
+        (
+            format!("simulate {set} --platform {shared} --cache --execution 0.5"),
+            "--execution: the caches decide",
+        ),
+        (
+            format!("simulate {set} --platform xeon-l7455 --cache"),
+            "has no price `fill`",
+        ),
+        (
+            format!("simulate {set} --platform {shared} --cache --passes 9"),
+            "longer than its WCET",
+        ),
+        (
+            format!("simulate {set} --platform {shared} --cache --passes 0"),
+            "--passes: a job makes no pass",
+        ),
+        (
+            format!("simulate program.toml --platform {shared} --cache"),
+            "the accesses of a program are not known",
+        ),
+        (
+            format!("simulate {set} --platform {shared} --policy ca-edf:reserve=2"),
+            "is no part of a processor",
+        ),
+        (
+            "cache sets --platform core-i7 --sets 0".to_owned(),
+            "there is nothing to run",
+        ),
+        (
+            "cache sets --platform core-i7 --distributions fat".to_owned(),
+            "unknown distribution `fat`",
+        ),
+        (
+            "cache videos --platform core-i7 --videos 0".to_owned(),
+            "there is no video to decode",
+        ),
+    ] {
+        let refused = called(dir.path(), &args).refusal();
+        assert!(refused.contains(cause), "{args}: {refused}");
+    }
+}
+
+/// What a journal has is not run again, and a line that was cut off is.
+#[test]
+fn sets_go_on_where_they_were_stopped() {
+    let dir = directory();
+    let args = "cache sets --platform core-i7 --sets 2 --for 100ms --distributions heavy \
+                --journal sets.jsonl --format json";
+    let first = called(dir.path(), args).answer();
+    let journal = dir.path().join("sets.jsonl");
+    let kept = std::fs::read_to_string(&journal).expect("a journal");
+    assert_eq!(kept.lines().count(), 5, "{kept}");
+    write(dir.path(), "sets.jsonl", &kept[..kept.len() - 20]);
+    assert_eq!(called(dir.path(), args).answer(), first);
+    let again = std::fs::read_to_string(&journal).expect("a journal");
+    assert_eq!(again.lines().count(), 5);
+    // A journal of another length is not mixed in.
+    let other = args.replace("100ms", "200ms");
+    let refused = called(dir.path(), &other).refusal();
+    assert!(refused.contains("is of other options"), "{refused}");
+    let table = called(
+        dir.path(),
+        "cache videos --platform core-i7 --for 100ms --videos 1,2",
+    )
+    .answer();
+    assert!(table.contains("ca-edf while it learns"), "{table}");
+}

@@ -212,6 +212,39 @@ fn caches_show_what_accesses_did_by_then() {
     assert!(document["accesses"].as_u64() > Some(0));
 }
 
+#[test]
+fn sets_in_caches_are_kept_and_go_on_from_there() {
+    let dir = directory();
+    let args = "cache sets --platform core-i7 --distributions heavy --pattern random --for 1s \
+                --journal sets.jsonl --format json";
+    let journal = dir.path().join("sets.jsonl");
+    let rows = || std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count());
+    let out = interrupted(dir.path(), &format!("{args} --sets 100000"), || rows() > 2);
+    says(
+        &out,
+        &["stopped before all sets were run", "with `--journal`"],
+    );
+    let document: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!(document["interrupted"], true);
+    // A simulation that was under way is not among them, and nothing is cut off.
+    let kept = std::fs::read_to_string(&journal).expect("a journal");
+    assert!(kept.lines().count() > 2 && kept.ends_with('\n'));
+    for line in kept.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert!(row.is_object());
+    }
+}
+
+#[test]
+fn a_simulation_of_caches_ends_soon() {
+    let dir = directory();
+    let set = "[[task]]\nwcet = \"500ms\"\nperiod = \"1s\"\nwss = \"6MiB\"\nworkload = { kind = \"walk\" }\n";
+    std::fs::write(dir.path().join("walk.toml"), set).expect("written");
+    let args = "simulate walk.toml --platform core-i7 --cache --for 1000000s --policy g-edf";
+    let out = interrupted(dir.path(), args, || true);
+    says(&out, &["the simulation was interrupted after"]);
+}
+
 /// It waits for a line that does not come, and finds nothing out.
 #[test]
 fn the_second_ctrl_c_ends_what_does_not_listen() {

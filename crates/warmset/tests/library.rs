@@ -175,3 +175,36 @@ fn a_schedule_of_linux_is_imported_alike() {
     let place = options.output.display().to_string();
     assert_eq!(library.replace(&place, "linux.wtrace"), text);
 }
+
+#[test]
+fn jobs_in_caches_do_the_same() {
+    let dir = directory();
+    let args =
+        "cache sets --platform core-i7 --sets 1 --for 60ms --distributions heavy --pattern random";
+    let on = || On::Platform(Choice::Named("core-i7".to_owned()));
+    let options = app::cache::sets::Options {
+        sets: 1,
+        horizon: model::Duration::from_millis(60),
+        distributions: vec![app::cache::sets::Distribution::Heavy],
+        patterns: vec![model::Pattern::Random],
+        command: format!("warmset {args} --format json"),
+        ..app::cache::sets::Options::new(on())
+    };
+    let seen = app::cache::sets::run(&options, &Silent).expect("simulated");
+    assert_eq!(
+        document::pretty(&seen).expect("JSON"),
+        printed(dir.path(), args)
+    );
+    let args = "cache videos --platform core-i7 --videos 2 --for 100ms";
+    let options = app::cache::videos::Options {
+        on: on(),
+        videos: vec![2],
+        horizon: model::Duration::from_millis(100),
+        command: format!("warmset {args} --format json"),
+    };
+    let seen = app::cache::videos::run(&options, &Silent).expect("simulated");
+    assert_eq!(
+        document::pretty(&seen).expect("JSON"),
+        printed(dir.path(), args)
+    );
+}

@@ -6,7 +6,7 @@
 //! Along pointers: each line says where the next one is, in one random cycle through all of them,
 //! so that every access waits for the one before it.
 
-use crate::Units;
+use crate::{Touch, Units};
 use model::{Bytes, Pattern};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -73,11 +73,8 @@ impl Walk {
     /// A working set of this size (at least one line), of which `write_ratio` (between 0 and 1) is
     /// written. Its memory is touched when this returns.
     pub fn new(size: Bytes, write_ratio: f64, pattern: Pattern, seed: u64) -> Self {
-        let count = u32::try_from(size.get().div_ceil(LINE))
-            .unwrap_or(u32::MAX)
-            .max(1);
         Self::over(
-            Box::new(vec![Line::default(); count as usize]),
+            Box::new(vec![Line::default(); line_count(size) as usize]),
             write_ratio,
             pattern,
             seed,
@@ -89,26 +86,19 @@ impl Walk {
     pub fn over(mut store: Box<dyn Store>, write_ratio: f64, pattern: Pattern, seed: u64) -> Self {
         let lines = store.lines();
         let count = u32::try_from(lines.len()).unwrap_or(u32::MAX);
-        let mut order: Vec<u32> = (0..count).collect();
-        if pattern == Pattern::Chase {
-            order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-        }
-        for (place, line) in order.iter().enumerate() {
-            lines[*line as usize] = Line {
-                next: order[(place + 1) % order.len()],
+        for (line, next) in cycle(count, pattern, seed) {
+            lines[line as usize] = Line {
+                next,
                 ..Line::default()
             };
         }
         Walk {
             store,
             pattern,
-            write_part: (write_ratio.clamp(0.0, 1.0) * f64::from(WHOLE)).round() as u32,
+            write_part: write_part(write_ratio),
             due: 0,
             at: 0,
-            mask: count
-                .max(1)
-                .checked_next_power_of_two()
-                .map_or(u32::MAX, |p| p - 1),
+            mask: mask(count),
         }
     }
 
@@ -132,6 +122,107 @@ impl Walk {
             }
         }
     }
+}
+
+/// The accesses of a walk as a model of caches is told of them: the same lines in the same order as
+/// [`Walk`] visits, and the same ones written.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    lines: u32,
+    pattern: Pattern,
+    /// Along pointers: by line the next one.
+    next: Vec<u32>,
+    mask: u32,
+    write_part: u32,
+    due: u32,
+    at: u32,
+}
+
+impl Steps {
+    /// Of a walk with these options. Working sets of more than 2^32 lines are walked as such of
+    /// that size.
+    pub fn new(size: Bytes, write_ratio: f64, pattern: Pattern, seed: u64) -> Self {
+        let lines = line_count(size);
+        let next = match pattern {
+            Pattern::Chase => {
+                let mut next = vec![0; lines as usize];
+                for (from, to) in cycle(lines, pattern, seed) {
+                    next[from as usize] = to;
+                }
+                next
+            }
+            Pattern::Sequential | Pattern::Random => Vec::new(),
+        };
+        Steps {
+            lines,
+            pattern,
+            next,
+            mask: mask(lines),
+            write_part: write_part(write_ratio),
+            due: 0,
+            at: 0,
+        }
+    }
+
+    /// How many lines the working set has.
+    pub const fn lines(&self) -> u32 {
+        self.lines
+    }
+
+    /// Goes on from this line; none of what writes had come due is left.
+    pub fn begin(&mut self, at: u32) {
+        self.at = at % self.lines;
+        self.due = 0;
+    }
+
+    /// The next access.
+    #[inline]
+    pub fn step(&mut self) -> Touch {
+        self.at = match self.pattern {
+            Pattern::Random => drawn(self.at, self.mask, self.lines as usize),
+            Pattern::Sequential if self.at + 1 == self.lines => 0,
+            Pattern::Sequential => self.at + 1,
+            Pattern::Chase => self.next[self.at as usize],
+        };
+        self.due += self.write_part;
+        let write = self.due >= WHOLE;
+        if write {
+            self.due -= WHOLE;
+        }
+        Touch {
+            offset: u64::from(self.at) * LINE,
+            bytes: size_of::<u32>() as u32,
+            write,
+        }
+    }
+}
+
+/// Lines of a working set, at least one.
+fn line_count(size: Bytes) -> u32 {
+    u32::try_from(size.get().div_ceil(LINE))
+        .unwrap_or(u32::MAX)
+        .max(1)
+}
+
+/// How much of a write comes due with every line.
+fn write_part(ratio: f64) -> u32 {
+    (ratio.clamp(0.0, 1.0) * f64::from(WHOLE)).round() as u32
+}
+
+/// Modulus of the generator less one.
+fn mask(lines: u32) -> u32 {
+    let power = lines.max(1).checked_next_power_of_two();
+    power.map_or(u32::MAX, |power| power - 1)
+}
+
+/// Which line comes after which: in order, or in a random cycle through all.
+fn cycle(lines: u32, pattern: Pattern, seed: u64) -> impl Iterator<Item = (u32, u32)> {
+    let mut order: Vec<u32> = (0..lines).collect();
+    if pattern == Pattern::Chase {
+        order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    }
+    let count = lines as usize;
+    (0..count).map(move |place| (order[place], order[(place + 1) % count]))
 }
 
 impl Units for Walk {
@@ -170,8 +261,23 @@ mod tests {
             );
             prop_assert_eq!(walk.store.lines().len() as u64, lines);
             let mut seen = vec![0; lines as usize];
+            let mut told = Steps::new(
+                Bytes::new(lines * LINE),
+                f64::from(ratio) / 8.0,
+                pattern,
+                seed,
+            );
             for _ in 0..3 * lines {
+                let written = |walk: &mut Walk, line: u64| {
+                    walk.store.lines()[line as usize].written
+                };
+                let touch = told.step();
+                let line = touch.offset / LINE;
+                let before = written(&mut walk, line);
                 walk.steps(1);
+                // What the model is told of is what was done.
+                prop_assert_eq!(u64::from(walk.at), line);
+                prop_assert_eq!(written(&mut walk, line) - before, u32::from(touch.write));
                 seen[walk.at as usize] += 1;
             }
             prop_assert!(seen.iter().all(|s| *s == 3), "{:?}", seen);

@@ -309,6 +309,7 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
         clusters: Vec::new(),
         assignment: None,
     };
+    verdict.notes.extend(question.policy.note.clone());
     if question.bill.rule == Rule::OneDelay {
         // What quanta lose is known with the reservations.
         if question.policy.quantum().is_none() {

@@ -39,6 +39,10 @@ impl Question<'_> {
                 "{name} bounds tardiness, but does not promise that no deadline is missed; ask for soft real time"
             ));
         }
+        let unfit = self.policy.info().unfit;
+        if let Some(why) = unfit(self.set, self.platform.usable().len()) {
+            return Some(why);
+        }
         if let (true, Err(NotApplicable::ImplicitDeadlines(task))) =
             (implicit, implicit_deadlines(tasks))
         {

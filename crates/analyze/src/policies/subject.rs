@@ -40,6 +40,8 @@ pub(super) struct Subject {
     pub way: Way,
     /// Within which processors a task may move: partitioned, global, by cache level, by size.
     pub clusters: ClusterSpec,
+    /// What its verdict has to say of its parameters.
+    pub note: Option<String>,
 }
 
 impl Subject {
@@ -51,6 +53,7 @@ impl Subject {
                 .error(format!("no test takes `{key}` into account"))
                 .remedy("leave it out to have the policy judged without it"));
         }
+        let note = (spec.info().note)(spec)?;
         let spec = spec.canonical()?;
         let (way, clusters) = match spec.needs()? {
             // The test in quanta is for those of a millisecond.
@@ -75,6 +78,7 @@ impl Subject {
             order: spec.order()?,
             way,
             clusters,
+            note,
             spec,
         })
     }

@@ -1,8 +1,11 @@
 //! Runs a task set in virtual time under a policy, and says what came of its jobs.
 
 pub mod batch;
+pub mod caches;
 mod inputs;
+mod watched;
 
+pub use caches::{Caches, Profiled, TaskCaches};
 pub use inputs::part_of;
 
 use crate::scheduling::Scheduling;
@@ -15,11 +18,10 @@ use model::{
 use policy::Spec;
 use policy::catalog::Needs;
 use serde::Serialize;
-use simulate::{
-    Costs, Distributions, Ending, Execution, Lateness, Releases, Scenario, Summary, Traced,
-};
+use simulate::{Costs, Distributions, Ending, Execution, Lateness, Releases, Scenario, Summary};
 use std::path::PathBuf;
-use trace::{FileSink, Header, Stage};
+use trace::{FileSink, Header, Stage, Thrashing};
+use watched::{Run, Watched};
 
 /// How a task set is simulated. By default under `g-edf` on this machine, for one hyperperiod of
 /// at most 60 s, released periodically, each job for its WCET, at no cost.
@@ -46,6 +48,9 @@ pub struct Options {
     pub seed: u64,
     /// Stop at the first deadline miss, at the latest after 60 simulated seconds.
     pub brute_force: bool,
+    /// Let jobs get on as the platform's caches serve their accesses, instead of by their execution
+    /// times.
+    pub caches: Option<Caches>,
     /// Write every event to this trace.
     pub trace: Option<PathBuf>,
     /// The command that simulates the same again, for the head of the trace.
@@ -65,6 +70,7 @@ impl Default for Options {
             execution: Choice::Value(Execution::default()),
             seed: 1,
             brute_force: false,
+            caches: None,
             trace: None,
             command: String::new(),
         }
@@ -82,6 +88,21 @@ impl Options {
             seed: self.seed,
             ..Scenario::default()
         }
+    }
+
+    /// Does nothing else say how long jobs take, where caches do?
+    fn fit_caches(&self) -> Result<()> {
+        let given = match (&self.charged.profile, &self.execution) {
+            (Some(_), _) => "--profile",
+            (None, Choice::Value(execution)) if *execution == Execution::default() => return Ok(()),
+            (None, Choice::Named(text)) if text == "1" => return Ok(()),
+            (None, _) => "--execution",
+        };
+        Err(
+            Error::new("the caches decide how long jobs take, and something else is to do so, too")
+                .at(given)
+                .remedy("leave it out, or simulate without `--cache`"),
+        )
     }
 
     /// The scenario of a set.
@@ -136,6 +157,12 @@ pub struct Simulated {
     /// The statistics, as of a trace of the run.
     #[serde(flatten)]
     pub added_up: trace::Summary,
+    /// What the caches did, by task, where they were simulated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub caches: Vec<TaskCaches>,
+    /// What the policy found of working sets, where it was to find them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub profiled: Vec<Profiled>,
     /// Why it ended.
     #[serde(skip)]
     pub ending: Ending,
@@ -195,23 +222,21 @@ pub fn simulate(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<S
     let platform = options.on.platform()?;
     let scenario = options.scenario_of(set, &platform)?;
     let costs = costs(options, set, &platform)?;
+    let mut cached = match options.caches {
+        None => None,
+        Some(how) => {
+            options.fit_caches()?;
+            Some(caches::cached(set, &platform, how, options.seed)?)
+        }
+    };
     let assignment = how.assignment(0, how.policy(), set, &platform, &tasks.place)?;
     let plan = how
         .policy()
         .plan(&how.setup(set, &platform, assignment.as_ref()))?;
     let costs = costs.as_ref();
     remarks(set, &scenario, costs, watch);
-    let distributions = Distributions::new(set);
-    let (summary, distributions) = match &options.trace {
-        None => simulate::simulate(
-            plan,
-            set,
-            &platform,
-            &scenario,
-            costs,
-            &watch,
-            distributions,
-        )?,
+    let sink = match &options.trace {
+        None => None,
         Some(file) => {
             let stage = how.stage(how.policy(), assignment)?;
             let header = Header {
@@ -219,17 +244,30 @@ pub fn simulate(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<S
                 ..header(options, set, &platform, stage, &scenario)
             };
             // Aside: a trace of before stays until this one is whole.
-            let sink = FileSink::new(Aside::create(file)?, file, &header)?;
-            let observer = (distributions, Traced(sink));
-            let (summary, (distributions, Traced(sink))) =
-                simulate::simulate(plan, set, &platform, &scenario, costs, &watch, observer)?;
-            sink.finish()?.finish()?;
-            (summary, distributions)
+            Some(FileSink::new(Aside::create(file)?, file, &header)?)
         }
     };
+    let policy = how.policy().to_string();
+    let thrashing = Thrashing::of(set, &platform, [policy.as_str()]);
+    let mut watched = Watched {
+        distributions: Distributions::new(set),
+        events: (sink, thrashing),
+    };
+    let run = Run {
+        set,
+        platform: &platform,
+        scenario: &scenario,
+        costs,
+        watch,
+    };
+    let summary = run.simulate(plan, &mut watched, cached.as_mut())?;
+    let (sink, thrashing) = watched.events;
+    if let Some(sink) = sink {
+        sink.finish()?.finish()?;
+    }
     watch.finish();
     Ok(Simulated {
-        policy: how.policy().to_string(),
+        policy,
         platform: platform.name.clone(),
         ended_by: match summary.ending {
             Ending::Horizon => "horizon",
@@ -241,7 +279,12 @@ pub fn simulate(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<S
             job: miss.job + 1,
             deadline: miss.deadline,
         }),
-        added_up: summary.added_up(set, &distributions),
+        added_up: trace::Summary {
+            thrashed: thrashing.map(|t| t.told()),
+            ..summary.added_up(set, &watched.distributions)
+        },
+        caches: cached.map_or_else(Vec::new, |c| TaskCaches::all(set, &c)),
+        profiled: Profiled::all(set, &summary),
         ending: summary.ending,
         end: summary.end,
         missed: missed(set, &summary, options.brute_force),

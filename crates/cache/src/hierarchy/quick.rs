@@ -44,8 +44,8 @@ pub(super) enum Quick {
 impl Path {
     /// Is nothing to be done on the way but to look for lines, put them and write them back?
     #[inline]
-    pub(super) fn is_plain(&self) -> bool {
-        self.alone && self.plain
+    pub(super) fn is_plain(&self, reads_only: bool) -> bool {
+        (self.alone || reads_only) && self.plain
     }
 }
 

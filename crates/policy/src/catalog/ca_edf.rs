@@ -8,40 +8,47 @@
 //! idle instead, but only while a phantom task is eligible. A group of tasks is one multithreaded
 //! task: its working set counts once.
 //!
-//! Phantom tasks stand for the spare utilization M − U: as many of utilization 1 as fit, and one of
-//! e quanta in p, where p is the period of the set that leaves least over (the shortest of several;
-//! the paper's reference [7] has its own choice, any keeps tardiness bounded). What a phantom job
-//! does not use in its period is lost.
+//! Phantom tasks ([`phantoms`](crate::phantoms)) stand for the spare utilization, less the part of
+//! every processor that `reserve` keeps for overheads and overruns: none by default, as in the paper.
 //!
 //! A working set that is larger than the cache counts as one of its size (003 §3.2: estimates are
 //! capped at it), so that it fits where it is alone. Where an assignment reserves quanta, phantom
 //! tasks take what the reservations leave.
 //!
-//! Assumes given working set sizes, one for all tasks of a group. Equal sizes: earlier deadline,
-//! then lower task index.
+//! Working set sizes are given, one for all tasks of a group, or found while jobs run
+//! ([`profiler`](crate::profiler), 003 §3.2): then the engine has to count misses. A job keeps its
+//! place in the promotion queue by the size that was known when it became ready; what a quantum
+//! holds is counted by the sizes that are known at its beginning.
+//!
+//! Assumes: the tasks of a group have one period, and are at most as many as processors (003 §2).
+//! Equal sizes: earlier deadline, then lower task index.
 
 use crate::catalog::{Info, Order, Tests};
 use crate::cluster::{Edf, Rank};
+use crate::mtts::{groups, misfit};
+use crate::phantoms::{FINEST_RESERVE, Phantoms};
 use crate::place::{Nearness, Places};
 use crate::plan::{Plan, Route, Setup};
+use crate::profiler::Profiler;
 use crate::quantum::{Quanta, Seats};
 use crate::queue::{Queue, task_of};
 use crate::spec::Spec;
 use crate::{Decisions, DomainId, Event, Job, NONE, Place, Policy};
-use model::{
-    Bytes, CacheKind, ClusterSpec, Duration, Error, Instant, Ratio, Result, TaskId, TaskSet,
-    Timing, exact,
-};
-use std::collections::BTreeMap;
+use model::{Bytes, Cache, CacheKind, ClusterSpec, Instant, Ratio, Result, TaskId};
 
 /// What is known of it.
 pub static INFO: Info = Info {
     name: "ca-edf",
     summary: "cache-aware global EDF: keeps the working sets of a quantum within the shared cache",
-    parameters: "`ca-edf:cache=8MiB` for another size than the platform's shared cache, `quantum=1ms`",
-    keys: &["cache", "quantum"],
+    parameters: "`ca-edf:cache=8MiB` for another size than the platform's shared cache, \
+                 `wss=profiled` to find working sets while jobs run, `reserve=0.05` to idle less, \
+                 `quantum=1ms`",
+    keys: &["cache", "wss", "reserve", "quantum"],
     quantum_driven: true,
-    unjudged: &["cache", "quantum"],
+    unjudged: &["quantum"],
+    free: &["cache", "wss", "reserve"],
+    unfit: |set, processors| misfit(set, processors).map(|(_, cause)| cause),
+    note,
     order: |_| Ok(Order::Deadlines),
     soft: Tests::Named("WC"),
     suggested: &["ca-edf"],
@@ -52,20 +59,79 @@ pub static INFO: Info = Info {
 /// Its state machine.
 pub type Machine = CaEdf;
 
+/// Bits of a rank in a key of the promotion queue.
+const RANK_BITS: u32 = 31;
+
+/// Bytes of a line where the platform names none.
+const USUAL_LINE: Bytes = Bytes::new(64);
+
+/// The bound holds for all sizes and reserves; what is reserved is told.
+fn note(spec: &Spec) -> Result<Option<String>> {
+    let reserve = Parameters::of(spec)?.reserve;
+    Ok(Some(match reserve.num() {
+        0 => {
+            "phantom tasks may take all the capacity that the set leaves: nothing is reserved for \
+              overheads and overruns; `ca-edf:reserve=0.05` keeps a twentieth of each processor"
+                .to_owned()
+        }
+        _ => format!(
+            "phantom tasks leave {} % of each processor to overheads and overruns",
+            100.0 * reserve.to_f64()
+        ),
+    }))
+}
+
+/// What is written behind the name, but for the quantum.
+struct Parameters {
+    cache: Option<Bytes>,
+    profiled: bool,
+    reserve: Ratio,
+}
+
+impl Parameters {
+    fn of(spec: &Spec) -> Result<Self> {
+        let profiled = match spec.value("wss") {
+            None => false,
+            Some("profiled") => true,
+            Some(other) => {
+                return Err(spec
+                    .error(format!("`wss={other}` is no way to know working sets"))
+                    .remedy("write `wss=profiled`, or leave it out and give `wss` in the tasks"));
+            }
+        };
+        let reserve = spec.parsed::<Ratio>("reserve")?.unwrap_or(Ratio::ZERO);
+        if reserve > Ratio::ONE || reserve.den() > FINEST_RESERVE {
+            return Err(spec
+                .error(format!("a reserve of {reserve} is no part of a processor"))
+                .remedy("write a part from 0 to 1 such as `reserve=0.05`"));
+        }
+        Ok(Parameters {
+            cache: spec.parsed("cache")?,
+            profiled,
+            reserve,
+        })
+    }
+}
+
 /// Builds it.
 pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
-    let cache = match spec.parsed::<Bytes>("cache")? {
+    let parameters = Parameters::of(spec)?;
+    let shared = shared_cache(setup);
+    let cache = match parameters.cache.or(shared.and_then(|c| c.size)) {
         Some(cache) => cache,
-        None => shared_cache(setup).ok_or_else(|| {
-            spec.error(format!(
-                "`{}` describes no cache that all processors share",
-                setup.platform.name
-            ))
-            .remedy("write its size: `ca-edf:cache=8MiB`")
-        })?,
+        None => {
+            return Err(spec
+                .error(format!(
+                    "`{}` describes no cache that all processors share",
+                    setup.platform.name
+                ))
+                .remedy("write its size: `ca-edf:cache=8MiB`"));
+        }
     };
+    let line = shared.and_then(|c| c.line);
+    let line = line.map_or(USUAL_LINE, |line| Bytes::new(u64::from(line)));
     let quantum = spec.duration("quantum")?.unwrap_or(setup.quantum);
-    let (group_of, wss) = groups(setup.set, cache)?;
+    let (group_of, wss) = groups(setup, cache, parameters.profiled)?;
     let reserved = setup.in_quanta(INFO.name, quantum)?;
     let clusters = setup.platform.clusters(ClusterSpec::Global)?;
     let domains = setup.domains(&clusters, |_, cpus| {
@@ -76,11 +142,15 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
         Ok(CaEdf {
             quanta: Quanta::new(quantum),
             cache: cache.get(),
+            learner: parameters
+                .profiled
+                .then(|| Learner::new(Profiler::new(&group_of, cache, line), tasks, cpus.len())),
             rank: Edf::new(setup.set.timings().iter().map(|t| t.deadline)),
             size_rank: wss
                 .iter()
                 .map(|w| sizes.partition_point(|s| s < w) as u32)
                 .collect(),
+            coarse: (u64::BITS - cache.get().leading_zeros()).saturating_sub(RANK_BITS),
             group_seen: vec![u64::MAX; wss.len()],
             group_of: group_of.clone(),
             wss: wss.clone(),
@@ -90,7 +160,7 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
             promotion: vec![u128::MAX; tasks],
             promotions: 0,
             decisions: 0,
-            phantoms: Phantoms::of(&reserved, cpus.len() as u64, quantum),
+            phantoms: Phantoms::of(&reserved, cpus.len() as u64, quantum, parameters.reserve),
             seats: Seats::new(Nearness::of(setup.platform, cpus), cpus.len(), tasks),
             chosen: Vec::with_capacity(cpus.len()),
             deliberate: Places::none(cpus.len()),
@@ -103,143 +173,53 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
 }
 
 /// The smallest cache that serves all usable processors.
-fn shared_cache(setup: &Setup<'_>) -> Option<Bytes> {
+fn shared_cache<'a>(setup: &Setup<'a>) -> Option<&'a Cache> {
     let usable = setup.platform.usable();
     let caches = setup.platform.caches.iter();
     caches
         .filter(|c| c.kind != CacheKind::Instruction && usable.is_subset(&c.shared_by))
-        .filter_map(|c| c.size)
-        .min()
+        .filter(|c| c.size.is_some())
+        .min_by_key(|c| c.size)
 }
 
-/// By task its multithreaded task, and by multithreaded task its working set size in bytes, at most
-/// that of the cache.
-fn groups(set: &TaskSet, cache: Bytes) -> Result<(Vec<u32>, Vec<u64>)> {
-    let mut names: BTreeMap<&str, u32> = BTreeMap::new();
-    let (mut group_of, mut wss) = (Vec::new(), Vec::new());
-    for id in set.ids() {
-        let refuse = |cause: String, remedy: &str| {
-            Error::new(cause)
-                .at(format!("policy `ca-edf`, {}", set.name(id)))
-                .remedy(remedy)
-        };
-        let size = set
-            .wss(id)
-            .ok_or_else(|| {
-                refuse(
-                    "no working set size is given".into(),
-                    "add `wss = \"256KiB\"`",
-                )
-            })?
-            .get();
-        let name = set.details(id).and_then(|d| d.group.as_deref());
-        let fresh = wss.len() as u32;
-        let group = match name {
-            Some(name) => *names.entry(name).or_insert(fresh),
-            None => fresh,
-        };
-        if group == fresh {
-            wss.push(size);
-        } else if wss[group as usize] != size {
-            return Err(refuse(
-                format!(
-                    "the tasks of group `{}` have several working set sizes",
-                    name.unwrap_or_default()
-                ),
-                "give each the working set size of the whole group",
-            ));
-        }
-        group_of.push(group);
-    }
-    // Only here: the tasks of one group must agree in what they are given.
-    for size in &mut wss {
-        *size = cache.get().min(*size);
-    }
-    Ok((group_of, wss))
+/// What is learned of working sets, and of whose jobs.
+#[derive(Clone, Debug)]
+struct Learner {
+    profiler: Profiler,
+    /// By task: the number of its job, and how often that missed the cache, once it is complete.
+    number: Vec<u64>,
+    misses: Vec<Option<u64>>,
+    /// The tasks that ran in the last quantum and are not done.
+    before: Vec<u32>,
 }
 
-/// The phantom tasks: how often a processor may be left idle.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Phantoms {
-    /// Phantom tasks of utilization 1.
-    whole: u64,
-    /// One more of `e` quanta …
-    e: u64,
-    /// … in `p`.
-    p: u64,
-    /// The period that it is in, by number, and how many quanta of it are used.
-    used: (u64, u64),
-    /// The quantum that was decided last, and whether it is one of those.
-    last: (u64, bool),
-}
-
-impl Phantoms {
-    /// For the spare utilization of a set in whole quanta: WCETs rounded up, as the rest of a job's
-    /// last quantum is nobody's, and periods rounded down.
-    fn of(timings: &[Timing], m: u64, quantum: Duration) -> Self {
-        let quantum = quantum.nanos().max(1);
-        let in_quanta = |t: &Timing| (t.wcet.nanos().div_ceil(quantum), t.period.nanos() / quantum);
-        let fits = |bound: Option<Ratio>| {
-            let shares = timings.iter().map(|t| {
-                let (e, p) = in_quanta(t);
-                // A period below the quantum leaves nothing to spare.
-                Ratio::new(e, p).unwrap_or(Ratio::whole(u64::MAX))
-            });
-            bound.is_some_and(|b| exact::cmp_sum(shares, b).is_le())
-        };
-        let whole = (1..=m)
-            .take_while(|w| fits(Some(Ratio::whole(m - w))))
-            .count() as u64;
-        let mut periods: Vec<u64> = timings
-            .iter()
-            .map(|t| in_quanta(t).1.clamp(1, u64::MAX / (m + 1)))
-            .collect();
-        periods.sort_unstable();
-        periods.dedup();
-        let mut best = (0, 1);
-        for p in periods {
-            // U ≤ M − whole − e / p: the largest such e, by bisection.
-            let fits_e = |e: u64| (m - whole) * p >= e && fits(Ratio::new((m - whole) * p - e, p));
-            let (mut low, mut high) = (0, p);
-            while low + 1 < high {
-                let middle = low + (high - low) / 2;
-                if fits_e(middle) {
-                    low = middle
-                } else {
-                    high = middle
-                }
-            }
-            if u128::from(low) * u128::from(best.1) > u128::from(best.0) * u128::from(p) {
-                best = (low, p);
-            }
-        }
-        Phantoms {
-            whole,
-            e: best.0,
-            p: best.1,
-            used: (0, 0),
-            last: (0, false),
+impl Learner {
+    fn new(profiler: Profiler, tasks: usize, processors: usize) -> Self {
+        Learner {
+            profiler,
+            number: vec![0; tasks],
+            misses: vec![None; tasks],
+            before: Vec::with_capacity(processors),
         }
     }
 
-    /// How many are eligible in a quantum. What was used of it in an earlier decision for the same
-    /// quantum is given back: a job whose budget is used up may be chosen, and be cut short at
-    /// once.
-    fn eligible(&mut self, slot: u64) -> u64 {
-        if self.last == (slot, true) {
-            self.used.1 -= 1;
+    /// A quantum begins: the jobs that lost their processor, and all if the cache thrashes, tell
+    /// nothing.
+    fn quantum(&mut self, chosen: &[u32], thrashes: bool) {
+        let lost = self.before.iter().filter(|task| !chosen.contains(task));
+        let thrashed = chosen.iter().filter(|_| thrashes);
+        for task in lost.chain(thrashed) {
+            let number = self.number[*task as usize];
+            self.profiler.spoil(TaskId(*task), number);
         }
-        self.last = (slot, false);
-        if self.used.0 != slot / self.p {
-            self.used = (slot / self.p, 0);
-        }
-        self.whole + u64::from(self.used.1 < self.e)
     }
 
-    /// This many were scheduled in that quantum; those of utilization 1 first.
-    fn use_up(&mut self, count: u64) {
-        self.last.1 = count > self.whole;
-        self.used.1 += u64::from(self.last.1);
+    /// A job is done. Its multithreaded task and the new size, if that has changed.
+    fn done(&mut self, task: TaskId) -> Option<(usize, u64)> {
+        let misses = self.misses[task.index()].take();
+        let number = self.number[task.index()];
+        let group = self.profiler.complete(task, number, misses)?;
+        Some((group as usize, self.profiler.wss(group)))
     }
 }
 
@@ -248,10 +228,14 @@ impl Phantoms {
 pub struct CaEdf {
     quanta: Quanta,
     cache: u64,
+    /// Where working sets are found while jobs run.
+    learner: Option<Learner>,
     rank: Edf,
     /// By group: its place among the working set sizes, its size, and the last decision in which it
     /// was chosen.
     size_rank: Vec<u32>,
+    /// Sizes that are found have their ranks without so many bits.
+    coarse: u32,
     wss: Vec<u64>,
     group_seen: Vec<u64>,
     /// By task.
@@ -287,7 +271,21 @@ impl CaEdf {
         self.by_promotion.push(self.promotion[task as usize]);
     }
 
+    /// A job is done: its multithreaded task may have another size from now on.
+    fn learn(&mut self, task: TaskId) {
+        if let Some((group, size)) = self.learner.as_mut().and_then(|l| l.done(task)) {
+            self.wss[group] = size;
+            // Rank and size are the same up to the precision of ranks.
+            self.size_rank[group] = (size >> self.coarse) as u32;
+        }
+    }
+
     fn quantum(&mut self, slot: u64, now: Instant, out: &mut impl Decisions) {
+        if let Some(learner) = &mut self.learner {
+            learner.before.clear();
+            let ran = self.seats.occupant.iter().filter(|task| **task != NONE);
+            learner.before.extend(ran);
+        }
         for place in 0..self.seats.occupant.len() {
             let task = self.seats.occupant[place];
             if task != NONE {
@@ -331,6 +329,9 @@ impl CaEdf {
             self.by_promotion.remove(task);
             self.chosen.push(task.0);
         }
+        if let Some(learner) = &mut self.learner {
+            learner.quantum(&self.chosen, utilized > self.cache);
+        }
         self.phantoms.use_up(idled);
         self.seats.seat(&self.chosen, out);
         for place in Place::all(self.seats.occupant.len()) {
@@ -362,6 +363,9 @@ impl Policy for CaEdf {
         match event {
             Event::Ready(job) => {
                 let task = job.task.index();
+                if let Some(learner) = &mut self.learner {
+                    learner.number[task] = job.number;
+                }
                 let size = self.size_rank[self.group_of[task] as usize];
                 self.deadline[task] = job.deadline.nanos();
                 self.promotion[task] = 1 << 127
@@ -371,6 +375,7 @@ impl Policy for CaEdf {
                 self.enter(job.task.0);
             }
             Event::Done(task) | Event::Exhausted(task) => {
+                self.learn(task);
                 self.by_deadline.remove(task);
                 self.by_promotion.remove(task);
                 self.seats.leave(task);
@@ -391,27 +396,14 @@ impl Policy for CaEdf {
     fn is_deliberately_idle(&self, place: Place) -> bool {
         self.deliberate.contains(place)
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    fn profiler(&self) -> Option<&Profiler> {
+        self.learner.as_ref().map(|learner| &learner.profiler)
+    }
 
-    #[test]
-    fn phantom_tasks_take_the_spare_utilization() {
-        let ms = Duration::from_millis;
-        // 003, Fig. 2: utilization 1.5 of 2; one phantom quantum in two.
-        let timings =
-            [(1, 2), (1, 4), (1, 4), (2, 8), (2, 8)].map(|(e, p)| Timing::implicit(ms(e), ms(p)));
-        let phantoms = Phantoms::of(&timings, 2, ms(1));
-        assert_eq!((phantoms.whole, phantoms.e, phantoms.p), (0, 1, 2));
-        assert_eq!(Phantoms::of(&timings, 4, ms(1)).whole, 2);
-        let full = [Timing::implicit(ms(2), ms(2)); 2];
-        assert_eq!(Phantoms::of(&full, 2, ms(1)).eligible(0), 0);
-        assert_eq!(Phantoms::of(&full, 1, ms(1)).eligible(0), 0, "overutilized");
-        // What a job leaves of its last quantum is not spare: this set fills two processors.
-        let us = Duration::from_micros;
-        let rounded = [Timing::implicit(us(1_100), us(2_900)); 2];
-        assert_eq!(Phantoms::of(&rounded, 2, ms(1)).eligible(0), 0);
+    fn counted(&mut self, task: TaskId, misses: u64) {
+        if let Some(learner) = &mut self.learner {
+            learner.misses[task.index()] = Some(misses);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A row of the catalog: what the workspace knows of a policy, in plain data.
 
 use crate::spec::Spec;
-use model::{ClusterSpec, Duration, Result, Timing};
+use model::{ClusterSpec, Duration, Result, TaskSet, Timing};
 
 /// What a policy has to be told before it can be built, which says how its assignment is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,6 +106,8 @@ pub struct Info {
     pub keys: &'static [&'static str],
     /// The keys that no test knows: with them the policy runs and is not judged.
     pub unjudged: &'static [&'static str],
+    /// The keys that change neither verdict nor assignment: both are the same without them.
+    pub free: &'static [&'static str],
     /// Does it decide at quantum boundaries only, whatever its parameters?
     pub quantum_driven: bool,
     /// What has to be given besides the set and the platform.
@@ -118,6 +120,11 @@ pub struct Info {
     pub soft: Tests,
     /// The one way to write what these parameters mean, by which verdicts call the policy.
     pub canonical: fn(&Spec) -> Result<String>,
+    /// Why the policy cannot run a set on so many processors, as a clause; `None`: it can, as far as
+    /// the set alone tells.
+    pub unfit: fn(&TaskSet, usize) -> Option<String>,
+    /// What a verdict has to say of these parameters beside what the tests say.
+    pub note: fn(&Spec) -> Result<Option<String>>,
     /// What is judged where nobody names a policy; `l#` stands for each cache level that makes
     /// clusters of its own.
     pub suggested: &'static [&'static str],
@@ -145,12 +152,15 @@ impl Info {
         words: &[],
         keys: &[],
         unjudged: &[],
+        free: &[],
         quantum_driven: false,
         needs: |_| Ok(Needs::Nothing),
         order: |_| Ok(Order::Own),
         hard: Tests::None,
         soft: Tests::None,
         canonical: |spec| Ok(spec.to_string()),
+        unfit: |_, _| None,
+        note: |_| Ok(None),
         suggested: &[],
         tried: &[],
         live: "",

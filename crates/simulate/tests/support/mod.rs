@@ -262,12 +262,18 @@ pub fn instance(random: &mut impl Choices, policy: &str) -> Instance {
             }
         }
     }
-    if policy.starts_with("ca-edf") && n > 2 {
-        // Two tasks of one group share a working set.
-        let wss = made.tasks[0].wss;
+    if policy.starts_with("ca-edf") && n > 2 && m > 1 {
+        // Two tasks of one group share a working set and have one period.
+        let Small { wss, period, .. } = made.tasks[0];
         for task in [0, 2] {
-            made.tasks[task].group = Some(1);
-            made.tasks[task].wss = wss;
+            let task = &mut made.tasks[task];
+            task.group = Some(1);
+            task.wss = wss;
+            if task.period != period {
+                task.deadline = if implicit { period } else { task.deadline };
+                task.period = period;
+                task.wcet = task.wcet.min(period).min(task.deadline);
+            }
         }
     }
     made.assignment = assignment(random, &made);

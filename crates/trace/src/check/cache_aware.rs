@@ -8,8 +8,8 @@
 //! large as the cache (003 §3.2). Equal sizes: the earlier deadline, then the lower task.
 //!
 //! Phantom tasks take the spare utilization M − U in whole quanta, WCETs rounded up and periods
-//! down: as many of utilization 1 as fit, and one of e quanta in p, p the period of the set that
-//! leaves least over, the shortest of several.
+//! down, less the part of every processor that is reserved: as many of utilization 1 as fit, and
+//! one of e quanta in p, p the period of the set that leaves least over, the longest of several.
 
 use crate::check::quanta::{Choice, Law, Slot};
 use crate::state::{State, Status};
@@ -48,6 +48,7 @@ impl CacheAware {
         cache: u64,
         quantum: Duration,
         processors: usize,
+        reserve: Ratio,
     ) -> Self {
         let mut names: Vec<String> = Vec::new();
         let (mut group_of, mut wss) = (Vec::new(), Vec::new());
@@ -75,7 +76,7 @@ impl CacheAware {
             group_of,
             wss,
             processors: processors as u64,
-            phantoms: Phantoms::of(timings, quantum, processors as u64),
+            phantoms: Phantoms::of(timings, quantum, processors as u64, reserve),
         }
     }
 }
@@ -149,7 +150,7 @@ struct Phantoms {
 }
 
 impl Phantoms {
-    fn of(timings: &[Timing], quantum: Duration, processors: u64) -> Self {
+    fn of(timings: &[Timing], quantum: Duration, processors: u64, reserve: Ratio) -> Self {
         let q = quantum.nanos().max(1);
         let shares: Option<Vec<Ratio>> = timings
             .iter()
@@ -161,7 +162,14 @@ impl Phantoms {
             had: (0, 0),
         };
         // A period below the quantum leaves nothing to spare.
-        let Some(shares) = shares else { return none };
+        let Some(mut shares) = shares else {
+            return none;
+        };
+        // What is reserved is asked for like a task.
+        shares.extend(Ratio::new(
+            reserve.num().saturating_mul(processors),
+            reserve.den(),
+        ));
         let fits = |num: u64, den: u64| {
             Ratio::new(num, den).is_some_and(|b| exact::cmp_sum(shares.iter().copied(), b).is_le())
         };
@@ -187,7 +195,8 @@ impl Phantoms {
             while e + 1 < p && all > e && fits(all - e - 1, p) {
                 e += 1;
             }
-            if u128::from(e) * u128::from(part.1) > u128::from(part.0) * u128::from(p) {
+            // Periods ascend.
+            if e > 0 && u128::from(e) * u128::from(part.1) >= u128::from(part.0) * u128::from(p) {
                 part = (e, p);
             }
         }
@@ -219,17 +228,17 @@ impl Phantoms {
 mod tests {
     use super::*;
 
-    /// 003, Fig. 2: utilization 1.5 of 2; one phantom quantum in two.
+    /// 003, Fig. 2: utilization 1.5 of 2; four phantom quanta in eight.
     #[test]
     fn phantom_tasks_take_what_is_nobodys() {
         let ms = Duration::from_millis;
         let timings =
             [(1, 2), (1, 4), (1, 4), (2, 8), (2, 8)].map(|(e, p)| Timing::implicit(ms(e), ms(p)));
-        let phantoms = Phantoms::of(&timings, ms(1), 2);
-        assert_eq!((phantoms.whole, phantoms.part), (0, (1, 2)));
-        assert_eq!(Phantoms::of(&timings, ms(1), 4).whole, 2);
+        let phantoms = Phantoms::of(&timings, ms(1), 2, Ratio::ZERO);
+        assert_eq!((phantoms.whole, phantoms.part), (0, (4, 8)));
+        assert_eq!(Phantoms::of(&timings, ms(1), 4, Ratio::ZERO).whole, 2);
         let full = [Timing::implicit(ms(2), ms(2)); 2];
-        assert_eq!(Phantoms::of(&full, ms(1), 2).eligible(0), 0);
-        assert_eq!(Phantoms::of(&full, ms(1), 1).eligible(0), 0);
+        assert_eq!(Phantoms::of(&full, ms(1), 2, Ratio::ZERO).eligible(0), 0);
+        assert_eq!(Phantoms::of(&full, ms(1), 1, Ratio::ZERO).eligible(0), 0);
     }
 }

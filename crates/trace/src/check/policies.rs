@@ -10,8 +10,9 @@ use crate::check::servers::Servers;
 use crate::check::windows::{Windows, one_each};
 use crate::header::{Header, Stage};
 use crate::state::State;
+use crate::thrashing::shared_cache;
 use model::assignment::{Clustered, Slices, Slots, Turns};
-use model::{Assignment, Bytes, CacheKind, Called, CpuId, CpuSet, Duration, Error, Result, Timing};
+use model::{Assignment, Bytes, Called, CpuId, CpuSet, Duration, Error, Ratio, Result, Timing};
 
 /// The rule of one policy, written from its definition: this crate does not know the policy's code.
 struct Known {
@@ -181,6 +182,10 @@ pub(super) fn rule(
     let Some(known) = RULES.iter().find(|rule| rule.name == spec.name()) else {
         return Ok(None);
     };
+    // Traces do not have the misses by which working sets were found, and so who runs when.
+    if spec.value("wss") == Some("profiled") {
+        return Ok(None);
+    }
     (known.make)(&Asked {
         header,
         stage,
@@ -271,8 +276,12 @@ fn cache_aware(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
     let (quantum, timings) = asked.in_quanta()?;
     let cache = match asked.spec.value("cache") {
         Some(size) => size.parse::<Bytes>()?,
-        None => shared_cache(asked.header)
+        None => shared_cache(&asked.header.platform)
             .ok_or_else(|| asked.missing("how large the shared cache is under"))?,
+    };
+    let reserve = match asked.spec.value("reserve") {
+        Some(part) => part.parse::<Ratio>()?,
+        None => Ratio::ZERO,
     };
     let processors = asked.header.processors().len();
     let law = CacheAware::new(
@@ -281,6 +290,7 @@ fn cache_aware(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
         cache.get(),
         quantum,
         processors,
+        reserve,
     );
     Ok(Box::new(Quanta::new(
         law,
@@ -454,14 +464,4 @@ fn slots_rule(
     }
     let domains = Domains::new(vec![Vec::new(); servers], state, tolerance, None);
     Ok(Box::new(Servers::new(domains, slots, servers, tolerance)))
-}
-
-/// The smallest cache that all usable processors share.
-fn shared_cache(header: &Header) -> Option<Bytes> {
-    let usable = header.processors();
-    let caches = header.platform.caches.iter();
-    caches
-        .filter(|c| c.kind != CacheKind::Instruction && usable.is_subset(&c.shared_by))
-        .filter_map(|c| c.size)
-        .min()
 }

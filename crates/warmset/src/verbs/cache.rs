@@ -2,6 +2,7 @@
 //! misses cost, and what colors do, in the model.
 
 use super::cache_model::{self, ColoringArgs, EstimateArgs, FilterArgs};
+use super::cache_sets::{self, SetsArgs, VideosArgs};
 use crate::console::{Console, note};
 use crate::options::{Answered, On, Seed, new_file};
 use crate::{Answer, command};
@@ -21,6 +22,7 @@ Examples:
   warmset cache estimate --platform pentium-90
   warmset cache coloring --platform pentium-pro --picture coloring.svg
   warmset cache filter --platform pentium-90 --picture filter.svg
+  warmset cache sets --platform core-i7 --sets 2 --for 5s
 
 A line of a trace is a letter (I an instruction, L a load, S a store, M both), an address in hexadecimal, a comma and a number \
 of bytes; the number of the processor may stand in front, as in `1 S 1ffeff,8`. Plain or compressed by gzip, of any length.
@@ -74,6 +76,11 @@ enum What {
     Coloring(ColoringArgs),
     /// Run the filter of 001 §5.2 after a flooder, with and without a partition of its own
     Filter(FilterArgs),
+    /// Run random sets of multithreaded tasks under the cache-aware scheduler and its profiler, and
+    /// under G-EDF (003 §4)
+    Sets(SetsArgs),
+    /// Decode videos side by side under both (003 §4.3)
+    Videos(VideosArgs),
 }
 
 /// Runs the verb.
@@ -82,6 +89,8 @@ pub fn run(args: Args) -> Result<Answer> {
         Some(What::Estimate(args)) => return cache_model::estimate(&args),
         Some(What::Coloring(args)) => return cache_model::coloring(&args),
         Some(What::Filter(args)) => return cache_model::filter(&args),
+        Some(What::Sets(args)) => return cache_sets::sets(&args),
+        Some(What::Videos(args)) => return cache_sets::videos(&args),
         None => {}
     }
     // Without a subcommand it is required.

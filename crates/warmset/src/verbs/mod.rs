@@ -3,6 +3,7 @@
 
 mod cache;
 mod cache_model;
+mod cache_sets;
 mod check;
 mod check_table;
 mod color;

@@ -8,7 +8,7 @@ use crate::scheduling_options::{SchedulingArgs, policies};
 use crate::{Answer, command};
 use app::output::Output;
 use app::scheduling::Scheduling;
-use app::simulate::{Jitter, Options, batch};
+use app::simulate::{Caches, Jitter, Options, batch};
 use app::{Choice, Tasks};
 use model::{Duration, Error, Result};
 use std::path::PathBuf;
@@ -44,6 +44,16 @@ pub struct Args {
     /// (`normal:0.7,0.1`), or a file
     #[arg(long, value_name = "HOW", default_value = "1")]
     execution: String,
+    /// Let jobs get on as the platform's caches serve their accesses: walks of the working set of
+    /// each task (see docs/cache.md)
+    #[arg(long)]
+    cache: bool,
+    /// How often a job walks its working set
+    #[arg(long, value_name = "N", requires = "cache", default_value_t = 3)]
+    passes: u32,
+    /// Jobs of one number have data of their own, as successive frames of a video have
+    #[arg(long, requires = "cache")]
+    fresh: bool,
     #[command(flatten)]
     seed: Seed,
     /// Stop at the first deadline miss, at the latest after 60 simulated seconds, and answer
@@ -55,7 +65,7 @@ pub struct Args {
     trace: Option<PathBuf>,
     /// Simulate every task set of a batch file, one JSON line each; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "tasks", "platform", "processors", "assignment", "profile", "release_on", "trace"
+        "tasks", "platform", "processors", "assignment", "profile", "release_on", "trace", "cache"
     ])]
     batch: Option<String>,
     #[command(flatten)]
@@ -137,6 +147,10 @@ pub fn run(args: Args) -> Result<Answer> {
         execution: Choice::Named(args.execution),
         seed: args.seed.seed,
         brute_force: args.brute_force,
+        caches: args.cache.then_some(Caches {
+            passes: args.passes,
+            fresh: args.fresh,
+        }),
         trace: args.trace,
         command: command::without_outputs(),
     };

@@ -1,0 +1,260 @@
+//! Jobs of a task set as accesses in a model of the platform's caches.
+//!
+//! Each multithreaded task has one working set (003 §2); a job walks all of it several times, by
+//! the pattern and the write ratio of its task. Working sets lie one behind the other in memory,
+//! each at the beginning of a page. Either jobs of a task use the same memory, or jobs of one number
+//! use memory of their own, as successive frames of a video do (003 §3.2, assumption 1).
+
+use cache::{Kind, Shape};
+use model::{Bytes, Error, Platform, Result, TaskId, TaskSet, Workload};
+use serde::Serialize;
+use simulate::{Accesses, Cached, Tally};
+use std::collections::BTreeMap;
+use workload::walk::Steps;
+
+/// How jobs use memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Caches {
+    /// How often a job walks its working set. Default: 3, as in 003 §4.1.
+    pub passes: u32,
+    /// Have jobs of one number data of their own? Default: they have not.
+    pub fresh: bool,
+}
+
+impl Default for Caches {
+    fn default() -> Self {
+        Caches {
+            passes: 3,
+            fresh: false,
+        }
+    }
+}
+
+/// What the caches did for the jobs of a task.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TaskCaches {
+    /// The name of the task.
+    pub task: String,
+    /// Complete jobs.
+    pub jobs: u64,
+    /// Their accesses.
+    pub accesses: u64,
+    /// Those that reached the outermost cache.
+    pub references: u64,
+    /// Those of them that it did not serve.
+    pub misses: u64,
+    /// Misses by references, if there are any.
+    pub miss_rate: Option<f64>,
+    /// That of the worst job.
+    pub worst_miss_rate: Option<f64>,
+    /// What the longest job executed, in nanoseconds.
+    pub longest_ns: u64,
+}
+
+impl TaskCaches {
+    fn of(task: String, tally: &Tally) -> Self {
+        TaskCaches {
+            task,
+            jobs: tally.jobs,
+            accesses: tally.accesses,
+            references: tally.references,
+            misses: tally.misses,
+            miss_rate: tally.miss_rate(),
+            worst_miss_rate: tally.worst_rate(),
+            longest_ns: tally.longest.nanos(),
+        }
+    }
+
+    /// By task.
+    pub(super) fn all(set: &TaskSet, cached: &Cached) -> Vec<Self> {
+        let both = set.ids().zip(cached.tallies());
+        both.map(|(id, tally)| TaskCaches::of(set.name(id), &tally))
+            .collect()
+    }
+}
+
+/// What a policy found of the working set of a multithreaded task.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Profiled {
+    /// The names of its tasks.
+    pub tasks: Vec<String>,
+    /// The working set.
+    #[serde(rename = "wss_bytes", serialize_with = "bytes")]
+    pub wss: Bytes,
+    /// Have two estimates in a row agreed?
+    pub converged: bool,
+    /// Jobs that were profiled.
+    pub profiled: u64,
+    /// Jobs that were discarded.
+    pub discarded: u64,
+}
+
+fn bytes<S: serde::Serializer>(size: &Bytes, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.serialize_u64(size.get())
+}
+
+impl Profiled {
+    /// By multithreaded task.
+    pub(super) fn all(set: &TaskSet, summary: &simulate::Summary) -> Vec<Self> {
+        let mut all: BTreeMap<u32, Profiled> = BTreeMap::new();
+        for (id, (mtt, estimate)) in set.ids().zip(&summary.profiled) {
+            let found = all.entry(*mtt).or_insert_with(|| Profiled {
+                tasks: Vec::new(),
+                wss: estimate.wss,
+                converged: estimate.converged,
+                profiled: estimate.profiled,
+                discarded: estimate.discarded,
+            });
+            found.tasks.push(set.name(id));
+        }
+        all.into_values().collect()
+    }
+}
+
+/// The jobs of a set in the caches of a platform.
+///
+/// # Errors
+/// Caches that cannot be modelled, or have no prices; no passes; a program as a workload, whose
+/// accesses nobody knows; a walk without a working set size; a WCET that is too short for a job's
+/// accesses.
+pub fn cached(set: &TaskSet, platform: &Platform, how: Caches, seed: u64) -> Result<Cached> {
+    let shape = Shape::of(platform)?;
+    let page = crate::cache::page_of(platform);
+    in_shape(set, shape, page, how, seed)
+}
+
+/// The same in caches of this shape.
+///
+/// # Errors
+/// As [`cached`].
+pub fn in_shape(set: &TaskSet, shape: Shape, page: u64, how: Caches, seed: u64) -> Result<Cached> {
+    if how.passes == 0 {
+        return Err(Error::new("a job makes no pass over its working set")
+            .at("--passes")
+            .remedy("give at least one"));
+    }
+    let memory = Memory::of(set, page);
+    let accesses = set.ids().map(|id| made(set, id, how, &memory, seed));
+    let accesses = accesses.collect::<Result<Vec<_>>>()?;
+    let writes = accesses.iter().any(|made| made.1);
+    let accesses = accesses.into_iter().map(|made| made.0).collect();
+    let mut cached = Cached::new(shape, page, set, accesses, seed)?;
+    if !writes {
+        cached.reads_only();
+    }
+    Ok(cached)
+}
+
+/// Where working sets lie: by task the first address, and how much memory all of them take.
+struct Memory {
+    first: Vec<u64>,
+    all: u64,
+}
+
+impl Memory {
+    fn of(set: &TaskSet, page: u64) -> Self {
+        let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
+        let (mut first, mut end) = (Vec::new(), 0_u64);
+        for id in set.ids() {
+            let size = set.wss(id).map_or(0, Bytes::get).div_ceil(page);
+            let mut place = || {
+                let here = end;
+                end = end.saturating_add(size.saturating_mul(page));
+                here
+            };
+            first.push(match set.details(id).and_then(|d| d.group.as_deref()) {
+                Some(name) => *groups.entry(name).or_insert_with(place),
+                None => place(),
+            });
+        }
+        Memory { first, all: end }
+    }
+}
+
+/// The accesses of a task, and whether there are writes among them.
+fn made(
+    set: &TaskSet,
+    id: TaskId,
+    how: Caches,
+    memory: &Memory,
+    seed: u64,
+) -> Result<(Box<dyn Accesses>, bool)> {
+    let refuse = |cause: &str, remedy: &str| Err(Error::new(cause).at(set.name(id)).remedy(remedy));
+    let workload = set.details(id).and_then(|d| d.workload.as_ref());
+    let (write_ratio, pattern) = match workload {
+        None | Some(Workload::Spin) => return Ok((Box::new(Computing), false)),
+        Some(Workload::Walk {
+            write_ratio,
+            pattern,
+        }) => (*write_ratio, *pattern),
+        Some(_) => {
+            return refuse(
+                "the accesses of a program are not known",
+                "use `kind = \"walk\"` or `kind = \"spin\"`, or simulate without `--cache`",
+            );
+        }
+    };
+    let Some(size) = set.wss(id) else {
+        return refuse(
+            "a walk needs the size of its working set",
+            "add `wss = \"256KiB\"`",
+        );
+    };
+    let steps = Steps::new(size, write_ratio, pattern, seed);
+    // Tasks of one group begin at different places of their working set.
+    let start = (u64::from(id.0) * 0x9e37_79b1 % u64::from(steps.lines())) as u32;
+    let walking = Walking {
+        count: u64::from(steps.lines()) * u64::from(how.passes),
+        steps,
+        start,
+        first: memory.first[id.index()],
+        here: memory.first[id.index()],
+        stride: if how.fresh { memory.all } else { 0 },
+    };
+    Ok((Box::new(walking), write_ratio > 0.0))
+}
+
+/// Jobs that only compute.
+struct Computing;
+
+impl Accesses for Computing {
+    fn count(&self) -> u64 {
+        0
+    }
+    fn begin(&mut self, _number: u64) {}
+    fn next(&mut self) -> (u64, Kind) {
+        (0, Kind::Read)
+    }
+}
+
+/// Jobs that walk a working set.
+struct Walking {
+    steps: Steps,
+    count: u64,
+    start: u32,
+    /// Where the working set of the first job lies, that of the present one, and how much further
+    /// that of each next one.
+    first: u64,
+    here: u64,
+    stride: u64,
+}
+
+impl Accesses for Walking {
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn begin(&mut self, number: u64) {
+        // Beyond what addresses can be, the first memory comes again.
+        let most = (1_u64 << 62).checked_div(self.stride).unwrap_or(1).max(1);
+        self.here = self.first + number % most * self.stride;
+        self.steps.begin(self.start);
+    }
+
+    #[inline]
+    fn next(&mut self) -> (u64, Kind) {
+        let touch = self.steps.step();
+        let kind = if touch.write { Kind::Write } else { Kind::Read };
+        (self.here + touch.offset, kind)
+    }
+}

@@ -1,0 +1,188 @@
+//! Jobs in a model of caches: where caches cost nothing the schedule is that of execution times;
+//! where they do, a job takes what its accesses wait.
+
+mod support;
+
+use cache::{Kind, Shape};
+use model::strategy::Price;
+use model::watch::Silent;
+use model::{Duration, Platform};
+use policy::{Setup, Spec};
+use simulate::{Accesses, Cached, Responses, Traced};
+use support::{Instance, POLICIES, Random, UNIT, instance, small, units};
+use trace::VecSink;
+
+/// So many lines one behind the other, and from the first again.
+struct Lines {
+    first: u64,
+    lines: u64,
+    count: u64,
+    at: u64,
+}
+
+impl Accesses for Lines {
+    fn count(&self) -> u64 {
+        self.count
+    }
+    fn begin(&mut self, _number: u64) {
+        self.at = 0;
+    }
+    fn next(&mut self) -> (u64, Kind) {
+        let line = self.first + self.at % self.lines;
+        self.at += 1;
+        (line * 64, Kind::Read)
+    }
+}
+
+/// The caches of 003's machine with these prices, in nanoseconds, from the first level on.
+fn shape(fills: [u64; 3]) -> Shape {
+    let mut platform = Platform::builtin("core-i7").unwrap();
+    for cache in &mut platform.caches {
+        let fill = fills[usize::from(cache.level) - 1];
+        cache.strategy.fill = Some(Price::always(Duration::from_nanos(fill)));
+    }
+    Shape::of(&platform).unwrap()
+}
+
+fn cached(of: &Instance, fills: [u64; 3], lines: u64, count: u64) -> Cached {
+    let set = of.set();
+    let accesses = set.ids().map(|id| {
+        Box::new(Lines {
+            first: u64::from(id.0) * lines,
+            lines,
+            count,
+            at: 0,
+        }) as Box<dyn Accesses>
+    });
+    Cached::new(shape(fills), 4096, &set, accesses.collect(), 1).unwrap()
+}
+
+fn run(of: &Instance, cached: &mut Cached) -> model::Result<(Responses, VecSink)> {
+    let (set, platform) = (of.set(), of.platform());
+    let setup = Setup {
+        set: &set,
+        platform: &platform,
+        assignment: of.assignment.as_ref(),
+        quantum: units(1),
+    };
+    let plan = of.policy.parse::<Spec>()?.plan(&setup)?;
+    let observer = (Responses::new(set.len()), Traced(VecSink::default()));
+    let (_, (responses, Traced(sink))) = simulate::simulate_paced(
+        plan,
+        &set,
+        &platform,
+        &of.scenario(),
+        &Silent,
+        observer,
+        cached,
+    )?;
+    Ok((responses, sink))
+}
+
+#[test]
+fn caches_that_cost_nothing_change_no_schedule() {
+    let mut random = Random::new(0x00dd_ba11_5eed_0021);
+    let (mut same, mut refused) = (0, 0);
+    for round in 0..20 * POLICIES.len() {
+        let of = instance(&mut random, POLICIES[round % POLICIES.len()]);
+        let count = random.below(9);
+        match run(&of, &mut cached(&of, [0; 3], 3, count)) {
+            Ok((responses, sink)) => {
+                let (_, ideal, events) = of.simulate(&of.scenario(), None);
+                assert_eq!(responses, ideal, "{of:?}");
+                assert_eq!(sink.events, events, "{of:?}");
+                same += 1;
+            }
+            Err(e) => {
+                assert!(e.to_string().contains("budgets and slices"), "{e}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(
+        same > 15 * refused.max(1) / 2,
+        "{same} of {}",
+        same + refused
+    );
+}
+
+/// A lone task of 10 accesses to 5 lines, 7 ns from memory: the first job misses all five, 35 ns; it
+/// computes for what ten misses leave of its WCET. All later ones find their lines in the first
+/// cache.
+#[test]
+fn a_job_takes_what_its_accesses_wait_and_what_is_left_of_its_wcet() {
+    let mut of = support_instance(1);
+    of.horizon = 30;
+    let mut cached = cached(&of, [2, 5, 7], 5, 10);
+    let (responses, _) = run(&of, &mut cached).unwrap();
+    let computing = 3 * UNIT - 10 * 7;
+    assert_eq!(responses.of[0], [computing + 35, computing, computing]);
+    let tally = cached.tallies().next().unwrap();
+    assert_eq!((tally.jobs, tally.accesses), (3, 30));
+    assert_eq!((tally.references, tally.misses), (5, 5));
+    assert_eq!(tally.worst, (5, 5));
+    assert_eq!(tally.longest.nanos(), computing + 35);
+}
+
+/// Two tasks that walk more than the first cache holds and preempt each other on one processor: what
+/// a preempted job has left is what it loses, and no more.
+#[test]
+fn a_preempted_job_goes_on_with_the_rest_of_its_access() {
+    let mut of = support_instance(1);
+    of.tasks.push(small(60, 100, 100, 0));
+    of.horizon = 100;
+    // One access a unit and a half, and one every 60.
+    let set = of.set();
+    let accesses: Vec<Box<dyn Accesses>> = [(0, 2), (100, 1)]
+        .map(|(first, count)| {
+            Box::new(Lines {
+                first,
+                lines: 1,
+                count,
+                at: 0,
+            }) as Box<dyn Accesses>
+        })
+        .into();
+    let mut cached = Cached::new(shape([0, 0, 10]), 4096, &set, accesses, 1).unwrap();
+    let (responses, sink) = run(&of, &mut cached).unwrap();
+    // The first task: two misses are in its WCET, one is one too many from its second job on.
+    assert_eq!(responses.of[0][0], 3 * UNIT - 10);
+    assert!(responses.of[0][1..].iter().all(|r| *r == 3 * UNIT - 20));
+    // The second: its own 60 units, and all jobs of the first that came before its end.
+    let preempted = responses.of[0].iter().take(9).sum::<u64>();
+    assert_eq!(responses.of[1], [60 * UNIT + preempted]);
+    let preemptions = sink
+        .events
+        .iter()
+        .filter(|e| e.kind == trace::EventKind::Preemption);
+    assert_eq!(preemptions.count(), 8);
+}
+
+/// A task of 3 units in 10, and further ones, by fixed priorities in their order.
+fn support_instance(m: u64) -> Instance {
+    Instance {
+        m,
+        tasks: vec![small(3, 10, 10, 0)],
+        policy: "g-edf".to_owned(),
+        assignment: None,
+        horizon: 10,
+    }
+}
+
+#[test]
+fn accesses_that_do_not_fit_into_the_wcet_are_refused() {
+    let of = support_instance(1);
+    let set = of.set();
+    let lines = Lines {
+        first: 0,
+        lines: 1,
+        count: 301,
+        at: 0,
+    };
+    let refused = Cached::new(shape([0, 0, 10]), 4096, &set, vec![Box::new(lines)], 1);
+    let e = refused.err().unwrap().to_string();
+    assert!(
+        e.contains("301 accesses") && e.contains("longer than its WCET"),
+        "{e}"
+    );
+}
