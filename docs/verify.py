@@ -422,19 +422,13 @@ class Certificate:
                     demand_that(is_refused(place, refusal), "a test does not refuse the tasks")
 
     def refutes(self, order, why):
-        by, tasks = why["by"], self.tasks
-        together = len(self.cpus) == 1 and all(t.phase == 0 for t in tasks) and self.is_hard
-        demand_that(why.get("task", 0) < max(len(tasks), 1), "there is no such task")
-        if by == "UTILIZATION":
-            return load(tasks) > len(self.cpus)
-        if by == "TASK":
-            t = tasks[why["task"]]
-            return t.e > t.p or (self.is_hard and t.e > t.d)
-        if by == "DEMAND" and together and order == "edf":
-            return demand(tasks, why["until"]) > why["until"]
-        if by == "LATE" and together and order in ("rm", "dm", "given"):
-            return is_late(tasks, ranks(order, tasks), why["task"], why["job"])
-        return False
+        everywhere = Place({"processors": self.cpus, "tasks": [], "inflated_ns": []})
+        everywhere.ids = list(range(len(self.tasks)))
+        everywhere.inflated = [t.e for t in self.tasks]
+        everywhere.enter(order, self.is_hard, self.tasks)
+        together = self.is_hard and all(t.phase == 0 for t in self.tasks)
+        kinds = {"UTILIZATION", "TASK"} | ({"DEMAND", "LATE"} if together else set())
+        return why["by"] in kinds and is_refused(everywhere, why)
 
     def check_costs(self, claim):
         costs, ways, delays = claim["costs"], claim["ways"], claim["delays"]

@@ -28,7 +28,7 @@ const POLICIES: [&str; 10] = [
 ];
 
 fn sets() -> u64 {
-    std::env::var("WARMSET_CERTIFICATE_SETS").map_or(1_000, |n| n.parse().expect("a number"))
+    std::env::var("WARMSET_CERTIFICATE_SETS").map_or(5_000, |n| n.parse().expect("a number"))
 }
 
 /// A set of few tasks, its processors, and how it is judged.
@@ -108,8 +108,8 @@ fn every_certificate_verifies() {
         for finding in report.findings {
             assert_eq!(finding.wrong, None, "{seed}: {text}");
             match finding.says {
-                "yes" => yes += 1,
-                "refuted" => refuted += 1,
+                says if says.starts_with("yes") => yes += 1,
+                says if says.starts_with("no,") => refuted += 1,
                 _ => not_shown += 1,
             }
         }

@@ -6,7 +6,7 @@
 //! come at most w/T + 1 times in w time units, so that e′ = (c + Σ o)/(1 − Σ o/T) for the tick and
 //! all releases of the place.
 
-use crate::certificate::{Costs, Guarantee, Place, Q, Rule, Says};
+use crate::certificate::{Costs, Place, Q, Rule, Says};
 use crate::claim::{Order, Set, q};
 use num_traits::Zero;
 
@@ -30,11 +30,7 @@ pub fn check(set: &Set<'_>, costs: &Costs) -> Result<(), String> {
 /// Never less than that: a longer WCET allows each job more than it needs. A place that is said to
 /// be refused must not be helped to that: its WCETs are at most two nanoseconds more (rounding).
 pub fn compare(
-    set: &Set<'_>,
-    order: Order,
-    costs: &Costs,
-    place: &Place,
-    says: Says,
+    set: &Set<'_>, order: Order, costs: &Costs, place: &Place, says: Says,
 ) -> Result<(), String> {
     // No time suffices, or none that a document can hold: the largest time stands for it.
     let endless = q(u64::MAX);
@@ -52,10 +48,7 @@ pub fn compare(
 
 /// By task of a place the least WCET that holds its overheads; nothing if no time suffices.
 fn inflated(
-    set: &Set<'_>,
-    order: Order,
-    costs: &Costs,
-    place: &Place,
+    set: &Set<'_>, order: Order, costs: &Costs, place: &Place,
 ) -> Result<Vec<Option<Q>>, String> {
     let wcets = || place.tasks.iter().map(|task| &set.tasks[*task].wcet);
     if set.rule == Rule::OneDelay {
@@ -66,7 +59,7 @@ fn inflated(
     if set.rule == Rule::ByPiece {
         return Ok(wcets().zip(disturbed).map(|(wcet, other)| Some(wcet + other)).collect());
     }
-    let hard = set.guarantee == Guarantee::Hard && set.rule == Rule::AllOverheads;
+    let hard = set.is_hard() && set.rule == Rule::AllOverheads;
     // How often a job pays. A hard guarantee has to bear what the kernel is in the midst of, on
     // several processors also that of the processor which is left.
     let (scheduling, switches, calls) = match (hard, place.processors.len() > 1) {

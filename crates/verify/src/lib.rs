@@ -5,8 +5,7 @@
 //! claim), [`costs`] (WCETs with overheads), then the proofs: [`single`] (one processor) and
 //! [`many`] (several). `docs/certificates.md` says what each rests on.
 //!
-//! What a certificate says of the set, the processors and the overheads is taken as given. All else
-//! is computed anew: nothing is believed because a certificate says so.
+//! Set, processors and overheads are taken as given. All else is computed anew.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +13,7 @@ mod certificate;
 mod claim;
 mod costs;
 mod many;
+mod place;
 mod single;
 
 use certificate::{Certificate, Says};
@@ -23,7 +23,7 @@ use certificate::{Certificate, Says};
 pub struct Finding {
     /// The policy that the claim is about.
     pub policy: String,
-    /// What the claim says: `yes`, `refuted`, `not-shown`.
+    /// What the claim says, in words: yes, no, or not shown.
     pub says: &'static str,
     /// Nothing if it is verified; else one sentence: what is wrong.
     pub wrong: Option<String>,
@@ -58,9 +58,9 @@ pub fn verify(text: &str) -> Result<Report, String> {
     let finding = |claim: &certificate::Claim| Finding {
         policy: claim.policy.clone(),
         says: match claim.says {
-            Says::Yes => "yes",
-            Says::Refuted => "refuted",
-            Says::NotShown => "not-shown",
+            Says::Yes => "yes, the guarantee is kept",
+            Says::Refuted => "no, the guarantee cannot be kept",
+            Says::NotShown => "not shown, the tests that are named refuse",
         },
         wrong: claim::verify(&set, claim).err(),
     };

@@ -2,50 +2,36 @@
 //! bounded work (`docs/tests.md` names their papers). Releases come at any time.
 
 use crate::certificate::{Number, Q};
-use crate::claim::{Here, Task, q};
+use crate::claim::{Task, q};
+use crate::place::Here;
 use num_traits::Zero;
 
 fn density(t: &Task) -> Q {
     &t.wcet / &t.deadline
 }
 
-/// Σ δ and the largest δ, and whether the inequality of a test holds for them.
-type Densities = (Q, Q, bool);
-
-fn densities(tasks: &[Task]) -> (Q, Q) {
-    (tasks.iter().map(density).sum(), tasks.iter().map(density).max().unwrap_or_default())
-}
-
-/// GFB: Σ δ + (m − 1)·δ_max ≤ m.
-pub fn gfb(here: &Here<'_>, tasks: &[Task]) -> Result<Densities, String> {
-    let (sum, max) = densities(tasks);
-    let holds = &sum + q(here.m - 1) * &max <= q(here.m);
-    Ok((sum, max, holds))
-}
-
-/// GDM-DENSITY: 2·Σ δ + (m − 2)·δ_max ≤ m, with deadline-monotonic priorities.
-pub fn gdm_density(here: &Here<'_>, tasks: &[Task]) -> Result<Densities, String> {
-    let mut by_rank: Vec<(usize, &Q)> =
-        here.ranks().into_iter().zip(tasks.iter().map(|t| &t.deadline)).collect();
+/// Σ δ, the largest δ, and whether the inequality of a test holds for them. GFB: Σ δ + (m − 1)·δ_max
+/// ≤ m. GDM-DENSITY, for deadline-monotonic priorities: 2·Σ δ + (m − 2)·δ_max ≤ m.
+pub fn densities(here: &Here<'_>, tasks: &[Task]) -> Result<(Q, Q, bool), String> {
+    let sum: Q = tasks.iter().map(density).sum();
+    let max = tasks.iter().map(density).max().unwrap_or_default();
+    if !here.order.is_fixed() {
+        let holds = &sum + q(here.m - 1) * &max <= q(here.m);
+        return Ok((sum, max, holds));
+    }
+    let deadlines = tasks.iter().map(|t| &t.deadline);
+    let mut by_rank: Vec<(usize, &Q)> = here.ranks().into_iter().zip(deadlines).collect();
     by_rank.sort_unstable();
     if here.m < 2 || !by_rank.is_sorted_by_key(|(_, deadline)| *deadline) {
         return Err("it is a test for deadline-monotonic priorities on several processors".into());
     }
-    let (sum, max) = densities(tasks);
     let holds = q(2) * &sum + q(here.m - 2) * &max <= q(here.m);
     Ok((sum, max, holds))
 }
 
 /// Do the densities have the sum and the maximum that are stated, and are they small enough?
-pub fn densities_hold(
-    here: &Here<'_>,
-    total: &Q,
-    largest: &Q,
-    test: impl Fn(&Here<'_>, &[Task]) -> Result<Densities, String>,
-) -> Result<(), String> {
-    // Blocking, and for fixed priorities jitter, shorten deadlines and periods alike.
-    let tasks = here.with_delays(here.order.is_fixed())?;
-    let (sum, max, holds) = test(here, &tasks)?;
+pub fn densities_hold(here: &Here<'_>, total: &Q, largest: &Q) -> Result<(), String> {
+    let (sum, max, holds) = densities(here, &here.reduced(here.order.is_fixed(), false)?)?;
     match holds && sum == *total && max == *largest {
         true => Ok(()),
         false => Err(format!("the densities are {sum} in all and {max} at most: too large")),
@@ -89,11 +75,9 @@ pub fn bcl(tasks: &[Task], m: usize, k: usize) -> Sides {
 
 /// Does the inequality of every task hold, with the sides that are stated?
 pub fn all_hold(
-    here: &Here<'_>,
-    stated: &[[Number; 2]],
-    test: impl Fn(&[Task], usize, usize) -> Sides,
+    here: &Here<'_>, stated: &[[Number; 2]], test: impl Fn(&[Task], usize, usize) -> Sides,
 ) -> Result<(), String> {
-    let tasks = here.with_delays(false)?;
+    let tasks = here.reduced(false, false)?;
     if stated.len() != tasks.len() {
         return Err("not every task has its inequality".to_owned());
     }
@@ -126,15 +110,13 @@ fn is_short(work: &[Q], m: usize, x: &Q) -> bool {
     sum < bound || (sum == bound && work.iter().filter(|w| *w > x).count() < m)
 }
 
-/// Rounds over the slacks of all tasks, from none on: each round follows from the one before, no
-/// slack falls, and in the last round every task passes. `slack_of` a task, the number that is
-/// stated for it, and the slacks of the round before: nothing if the number is none.
+/// Each round follows from the slacks of the round before, the first from none; no slack falls, and
+/// in the last round every task passes. `slack_of`: of a task, for the number that is stated.
 ///
 /// The last round is then safe. At the first time at which a job exceeded its bound, no job would
 /// have exceeded one before, so that the work in its window would be as bounded here.
 fn rounds_hold(
-    here: &Here<'_>,
-    rounds: &[Vec<Option<Number>>],
+    here: &Here<'_>, rounds: &[Vec<Option<Number>>],
     slack_of: impl Fn(usize, &Q, &[Q]) -> Option<Q>,
 ) -> Result<(), String> {
     let mut slacks = vec![Q::zero(); here.ids.len()];
@@ -154,16 +136,13 @@ fn rounds_hold(
         slacks = next;
         are_complete = round.iter().all(Option::is_some);
     }
-    match are_complete {
-        true => Ok(()),
-        false => Err("in the last round a task does not pass".to_owned()),
-    }
+    are_complete.then_some(()).ok_or_else(|| "in the last round a task does not pass".to_owned())
 }
 
 /// BCLI: task k has the slack s if Σ min(W_i, S_k) ≤ m·(S_k − s) and the others are short for x =
 /// S_k = D_k − e_k, with W_i = ⌊D_k/p_i⌋·e_i + min(e_i, max(0, D_k mod p_i − s_i)).
 pub fn bcli(here: &Here<'_>, rounds: &[Vec<Option<Number>>]) -> Result<(), String> {
-    let tasks = here.with_delays(false)?;
+    let tasks = here.reduced(false, false)?;
     rounds_hold(here, rounds, |k, slack, slacks| {
         let deadline = &tasks[k].deadline;
         let most = deadline - &tasks[k].wcet;
@@ -178,7 +157,7 @@ pub fn bcli(here: &Here<'_>, rounds: &[Vec<Option<Number>>]) -> Result<(), Strin
 /// RTA: R bounds the response time of task k if e_k ≤ R ≤ D_k and the others are short for x = R −
 /// e_k, each with the smaller of what EDF lets it bring and what fits the window.
 pub fn rta(here: &Here<'_>, rounds: &[Vec<Option<Number>>]) -> Result<(), String> {
-    let tasks = here.with_delays(true)?;
+    let tasks = here.reduced(true, false)?;
     rounds_hold(here, rounds, |k, response, slacks| {
         let bring = |i: usize| {
             let t = &tasks[i];
@@ -197,7 +176,7 @@ pub fn rta(here: &Here<'_>, rounds: &[Vec<Option<Number>>]) -> Result<(), String
 /// GFP-RTA: R bounds the response time of task k if Ω(R, z) < m·z for all z just above R − e_k: the
 /// work of all more urgent tasks, each clipped at z, of which at most m − 1 carry work in.
 pub fn gfp_rta(here: &Here<'_>, responses: &[Number]) -> Result<(), String> {
-    let tasks = here.with_delays(true)?;
+    let tasks = here.reduced(true, false)?;
     let ranks = here.ranks();
     if responses.len() != tasks.len() || responses.iter().any(|r| !r.0.is_integer()) {
         return Err("not every task has a whole bound".to_owned());
