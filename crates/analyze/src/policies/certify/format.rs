@@ -155,6 +155,7 @@ pub struct Claim {
 /// What a claim charges.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
+#[allow(clippy::large_enum_variant)] // there is one a claim
 pub enum Costs {
     /// One delay of any job.
     One {
