@@ -172,8 +172,9 @@ def demand_holds(tasks, until, points):
 
 
 def before_done(here_tasks, rank, k, job, w):
-    others = sum(ceil(w / t.p) * t.e for i, t in enumerate(here_tasks) if rank[i] < rank[k])
-    return (job + 1) * here_tasks[k].e + others
+    others = sum(ceil((w + t.jitter) / t.p) * t.e
+                 for i, t in enumerate(here_tasks) if rank[i] < rank[k])
+    return (job + 1) * here_tasks[k].e + here_tasks[k].blocking + others
 
 
 def responses_hold(tasks, rank, jobs):
@@ -181,12 +182,15 @@ def responses_hold(tasks, rank, jobs):
     for k, (task, times) in enumerate(zip(tasks, jobs)):
         for job, by in enumerate(times):
             demand_that(0 < by and before_done(tasks, rank, k, job, by) <= by, "not complete")
-            demand_that(by <= job * task.p + task.d, f"job {job} of task {k} may be late")
-        demand_that(times and times[-1] <= len(times) * task.p, "the busy window goes on")
+            may_be_late = by + task.jitter > job * task.p + task.d
+            demand_that(not may_be_late, f"job {job} of task {k} may be late")
+        is_over = times and times[-1] + task.jitter <= len(times) * task.p
+        demand_that(is_over, "the busy window goes on")
 
 
 def is_late(tasks, rank, k, job):
-    w = Q(1)
+    # Blocking and jitter may not come.
+    w, tasks = Q(1), [t.with_(jitter=Q(0), blocking=Q(0)) for t in tasks]
     for _ in range(1_000_000):
         if w > job * tasks[k].p + tasks[k].d:
             return True
@@ -303,10 +307,10 @@ def gfp_rta(here, responses):
 
 def holds(here, proof):
     by, edf = proof["by"], here.order == "edf"
-    alone = here.m == 1 and not any(t.jitter or t.blocking for t in here.tasks)
-    if by == "DEMAND" and edf and alone:
+    is_delayed = any(t.jitter or t.blocking for t in here.tasks)
+    if by == "DEMAND" and edf and here.m == 1 and not is_delayed:
         demand_holds(here.tasks, proof["until"], proof["points"])
-    elif by == "RESPONSES" and here.is_fixed and alone:
+    elif by == "RESPONSES" and here.is_fixed and here.m == 1:
         responses_hold(here.tasks, here.ranks, proof["jobs"])
     elif by == "UTILIZATION" and not here.is_hard and not here.is_fixed:
         several = here.m > 1

@@ -60,13 +60,11 @@ impl<'a> Here<'a> {
     pub fn holds(&self, proof: &Proof) -> Result<(), String> {
         let edf = self.order == Order::Deadlines;
         let is_delayed = self.tasks.iter().any(|t| !t.jitter.is_zero() || !t.blocking.is_zero());
-        // Exact tests of one processor, for tasks without blocking and jitter.
-        let alone = self.m == 1 && !is_delayed;
         match proof {
-            Proof::Demand { until, points } if edf && alone => {
+            Proof::Demand { until, points } if edf && self.m == 1 && !is_delayed => {
                 single::demand_holds(&self.tasks, &until.0, points)
             }
-            Proof::Responses { jobs } if self.order.is_fixed() && alone => {
+            Proof::Responses { jobs } if self.order.is_fixed() && self.m == 1 => {
                 single::responses_hold(&self.tasks, &self.ranks(), jobs)
             }
             Proof::Utilization { total } if !self.set.is_hard() && !self.order.is_fixed() => {

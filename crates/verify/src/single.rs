@@ -72,8 +72,9 @@ fn ends_by(tasks: &[Task], w: &Q) -> bool {
 
 /// Does every task meet its deadlines under fixed priorities of these ranks?
 ///
-/// Job q of the busy window is complete by w if (q + 1)·e + Σ ⌈w/p⌉·e of the more urgent tasks is
-/// within w. The window is over with the first job that is complete before the next is released.
+/// Job q of the busy window is complete by w if (q + 1)·e + B + Σ ⌈(w + J)/p⌉·e of the more urgent
+/// tasks is within w (Tindell, Burns, Wellings 1994). It arrived at q·p − J. The window is over with
+/// the first job that is complete before the next can be released.
 pub fn responses_hold(tasks: &[Task], ranks: &[usize], jobs: &[Vec<Number>]) -> Result<(), String> {
     if jobs.len() != tasks.len() {
         return Err("not every task has its jobs".to_owned());
@@ -85,11 +86,11 @@ pub fn responses_hold(tasks: &[Task], ranks: &[usize], jobs: &[Vec<Number>]) -> 
             if by.is_zero() || before_done(tasks, ranks, k, job as u64, by) > *by {
                 return Err(format!("job {job} of its task {k} is not complete by {by}"));
             }
-            if *by > &released + &task.deadline {
+            if by + &task.jitter > &released + &task.deadline {
                 return Err(format!("job {job} of its task {k} may be late"));
             }
             released += &task.period;
-            is_over = *by <= released;
+            is_over = by + &task.jitter <= released;
         }
         if !is_over {
             return Err(format!("the busy window of its task {k} is not followed to its end"));
@@ -98,23 +99,26 @@ pub fn responses_hold(tasks: &[Task], ranks: &[usize], jobs: &[Vec<Number>]) -> 
     Ok(())
 }
 
-/// (job + 1)·e + Σ ⌈w/p⌉·e over the more urgent tasks.
+/// (job + 1)·e + B + Σ ⌈(w + J)/p⌉·e over the more urgent tasks.
 fn before_done(tasks: &[Task], ranks: &[usize], k: usize, job: u64, w: &Q) -> Q {
     let more_urgent = tasks.iter().zip(ranks).filter(|(_, rank)| **rank < ranks[k]);
-    let others: Q = more_urgent.map(|(t, _)| (w / &t.period).ceil() * &t.wcet).sum();
-    &tasks[k].wcet * (q(job) + q(1)) + others
+    let others: Q = more_urgent.map(|(t, _)| ((w + &t.jitter) / &t.period).ceil() * &t.wcet).sum();
+    &tasks[k].wcet * (q(job) + q(1)) + &tasks[k].blocking + others
 }
 
 /// Is this job of the busy window of task k late, if all tasks are released together? It is if the
 /// work that has to be done first, with its own, is more than w for every w up to its deadline.
+/// Without blocking and jitter, which may not come.
 pub fn is_late(tasks: &[Task], ranks: &[usize], k: usize, job: u32) -> Result<bool, String> {
+    let plain = |t: &Task| Task { jitter: Q::zero(), blocking: Q::zero(), ..t.clone() };
+    let tasks: Vec<Task> = tasks.iter().map(plain).collect();
     let deadline = &tasks[k].period * q(job) + &tasks[k].deadline;
     let mut w = q(1_u32);
     for _ in 0..1_000_000 {
         if w > deadline {
             return Ok(true);
         }
-        let next = before_done(tasks, ranks, k, job.into(), &w);
+        let next = before_done(&tasks, ranks, k, job.into(), &w);
         if next <= w {
             return Ok(false);
         }

@@ -271,8 +271,8 @@ impl Certifier<'_> {
         let without = |test: &str| format!("there is no certificate for {test}");
         match (self.question.tests(), here.m) {
             (Tests::Utilization, _) => Ok(single::utilization_proof(here)),
-            (Tests::Deadlines | Tests::Priorities, 1) if here.is_delayed() => {
-                Err(without("blocking and jitter on one processor"))
+            (Tests::Deadlines, 1) if here.is_delayed() => {
+                Err(without("EDF with blocking and jitter on one processor"))
             }
             (Tests::Deadlines, 1) => single::demand_proof(here),
             (Tests::Priorities, 1) => single::response_proof(here),

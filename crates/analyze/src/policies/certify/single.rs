@@ -5,6 +5,7 @@
 
 use super::format::{Number, Proof, Refusal};
 use super::{Here, big, nanos};
+use model::Extras;
 use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One as _, ToPrimitive as _, Zero as _};
@@ -123,25 +124,31 @@ pub(super) fn too_much(here: &Here) -> Option<Refusal> {
 }
 
 /// By task: the jobs of its busy window, each with the time at which it is complete; or the job
-/// that is late.
-fn jobs(here: &Here, k: usize) -> Result<Result<Vec<i128>, u32>, String> {
+/// that is late. With blocking and jitter, if they are `delayed`.
+fn jobs(here: &Here, k: usize, delayed: bool) -> Result<Result<Vec<i128>, u32>, String> {
     let task = &here.tasks[k];
     let (e, p, d) = (nanos(task.wcet), nanos(task.period), nanos(task.deadline));
     let higher = || (0..here.tasks.len()).filter(|i| here.ranks[*i] < here.ranks[k]);
+    let extras = |i: usize| match delayed {
+        true => here.extras[i],
+        false => Extras::NONE,
+    };
+    let (blocking, jitter) = (nanos(extras(k).blocking), nanos(extras(k).jitter));
     let mut jobs = Vec::new();
     let mut w = e;
     for q in 0..MOST as i128 {
         w = w.max((q + 1) * e);
         let mut steps = 0;
         loop {
-            if w > q * p + d {
+            if w + jitter > q * p + d {
                 return Ok(Err(q as u32));
             }
             let others = higher().map(|i| {
                 let t = &here.tasks[i];
-                Integer::div_ceil(&w, &nanos(t.period)) * nanos(t.wcet)
+                let within = w + nanos(extras(i).jitter);
+                Integer::div_ceil(&within, &nanos(t.period)) * nanos(t.wcet)
             });
-            let next = (q + 1) * e + others.sum::<i128>();
+            let next = (q + 1) * e + blocking + others.sum::<i128>();
             if next <= w {
                 break;
             }
@@ -152,7 +159,7 @@ fn jobs(here: &Here, k: usize) -> Result<Result<Vec<i128>, u32>, String> {
             }
         }
         jobs.push(w);
-        if w <= (q + 1) * p {
+        if w + jitter <= (q + 1) * p {
             return Ok(Ok(jobs));
         }
     }
@@ -161,7 +168,7 @@ fn jobs(here: &Here, k: usize) -> Result<Result<Vec<i128>, u32>, String> {
 
 /// Why fixed priorities meet every deadline of tasks that they hold.
 pub(super) fn response_proof(here: &Here) -> Result<Proof, String> {
-    let of = |k: usize| match jobs(here, k)? {
+    let of = |k: usize| match jobs(here, k, true)? {
         Ok(jobs) => Ok(jobs.into_iter().map(Number::from).collect()),
         Err(_) => Err("a response time is too long".to_owned()),
     };
@@ -172,12 +179,12 @@ pub(super) fn response_proof(here: &Here) -> Result<Proof, String> {
     })
 }
 
-/// A job that is late, if all tasks are released together.
+/// A job that is late, if all tasks are released together and nothing delays them.
 pub(super) fn late(here: &Here) -> Option<Refusal> {
     if here.utilization() > BigRational::one() {
         return None;
     }
-    (0..here.tasks.len()).find_map(|k| match jobs(here, k) {
+    (0..here.tasks.len()).find_map(|k| match jobs(here, k, false) {
         Ok(Err(job)) => Some(Refusal::Late {
             task: here.ids[k],
             job,
