@@ -149,15 +149,17 @@ pub enum Proof {
 }
 
 /// Why a test does not accept a place; and, of the tasks as they were given, why none can hold.
+///
+/// All variants have braces: without, serde passes over fields that they do not have.
 #[derive(Deserialize)]
 #[serde(tag = "by", rename_all = "SCREAMING-KEBAB-CASE", deny_unknown_fields)]
 pub enum Refusal {
-    Utilization,
+    Utilization {},
     Task { task: usize },
     Demand { until: Number },
     Late { task: usize, job: u32 },
-    Gfb,
-    GdmDensity,
+    Gfb {},
+    GdmDensity {},
     Bak { task: usize },
     Bcl { task: usize },
 }

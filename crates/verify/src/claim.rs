@@ -248,7 +248,7 @@ fn refuted(set: &Set<'_>, order: Order, why: &Refusal) -> Result<(), String> {
     // Every task may be released at the start, if none has a phase.
     let together = set.is_hard() && set.entries.iter().all(|e| e.phase_ns.0.is_zero());
     match why {
-        Refusal::Utilization | Refusal::Task { .. } => all.is_refused(why),
+        Refusal::Utilization {} | Refusal::Task { .. } => all.is_refused(why),
         Refusal::Demand { .. } | Refusal::Late { .. } if together => all.is_refused(why),
         _ => Err("what is said to refute the set does not".to_owned()),
     }

@@ -93,7 +93,7 @@ impl<'a> Here<'a> {
             at.ok_or_else(|| format!("task {task} is not there"))
         };
         let fails = match refusal {
-            Refusal::Utilization => utilization(&self.tasks) > q(self.m),
+            Refusal::Utilization {} => utilization(&self.tasks) > q(self.m),
             Refusal::Task { task } => {
                 let t = &self.tasks[at(task)?];
                 t.wcet > t.period || (self.set.is_hard() && &t.wcet + &t.jitter > t.deadline)
@@ -104,8 +104,8 @@ impl<'a> Here<'a> {
             Refusal::Late { task, job } if self.order.is_fixed() && self.m == 1 => {
                 single::is_late(&self.tasks, &self.ranks(), at(task)?, *job)?
             }
-            Refusal::Gfb if edf => !many::densities(self, &self.reduced(false, true)?)?.2,
-            Refusal::GdmDensity if self.order.is_fixed() => {
+            Refusal::Gfb {} if edf => !many::densities(self, &self.reduced(false, true)?)?.2,
+            Refusal::GdmDensity {} if self.order.is_fixed() => {
                 !many::densities(self, &self.reduced(true, true)?)?.2
             }
             Refusal::Bak { task } if edf => {

@@ -28,3 +28,18 @@ fn what_is_no_certificate_is_told_in_one_sentence() {
         assert!(!why.is_empty() && !why.contains('\n'), "{text}: {why}");
     }
 }
+
+#[test]
+fn a_field_that_a_refusal_does_not_have_is_not_passed_over() {
+    let claim = |refusal: &str| {
+        format!(
+            r#"{{"schema_version":1,"document":"warmset certificate","guarantee":"hard",
+            "rule":"one-delay","processors":[0],"tasks":[{{"task":"a","wcet_ns":3,"period_ns":2,
+            "deadline_ns":2}}],"claims":[{{"policy":"p-edf","says":"refuted",
+            "refutation":{refusal}}}]}}"#
+        )
+    };
+    let report = verify::verify(&claim(r#"{"by":"UTILIZATION"}"#)).unwrap();
+    assert!(report.is_verified());
+    assert!(verify::verify(&claim(r#"{"by":"UTILIZATION","task":0}"#)).is_err());
+}
