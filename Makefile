@@ -5,7 +5,7 @@ CARGO ?= cargo
 WARMSET := target/release/warmset
 
 .PHONY: tour tour-long build install install-words install-task install-color test rounds lint unit smoke test-explorer \
-	explorer-libraries exact bench live soak many faults sanitize deb try-deb book clean
+	explorer-libraries exact certificates bench live soak many faults sanitize deb try-deb book clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -41,8 +41,9 @@ PC = sed -e 's|@PREFIX@|$(TO)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@RPATH@|$(RPA
 ## The command with its manual pages and completions, and the libraries for C and C++ with their
 ## headers, for tasks and for colors: make install PREFIX=...
 install: build
-	$(CARGO) build --release --locked -p warmset-color -p warmset-task
+	$(CARGO) build --release --locked -p warmset-color -p warmset-task -p warmset-verify
 	install -D -m 755 $(WARMSET) $(DESTDIR)$(TO)/bin/warmset
+	install -D -m 755 target/release/warmset-verify $(DESTDIR)$(TO)/bin/warmset-verify
 	$(MAKE) --no-print-directory install-words
 	$(MAKE) --no-print-directory install-task install-color FROM=target/release
 
@@ -110,6 +111,12 @@ explorer-libraries:
 exact:
 	WARMSET_EXACT_SETS=$(or $(SETS),1000000) $(CARGO) test --locked --release -p warmset-analyze \
 		--test exact_search -- --nocapture --test-threads=1
+
+## Certificates of 100,000 random sets: every one verifies, no false one does, both verifiers agree.
+## make certificates SETS=...
+certificates:
+	WARMSET_CERTIFICATE_SETS=$(or $(SETS),100000) $(CARGO) test --locked --workspace \
+		--test certificates
 
 ## Speed against the figures of other tools, in one run on one machine.
 bench:

@@ -44,6 +44,13 @@ holds "$dir/out" "1027.77"
 expect 0 "$warmset" check examples/control.toml --platform symmetric:m=2 --policy p-edf
 expect 1 "$warmset" check examples/control.toml --platform symmetric:m=1
 expect 2 "$warmset" check "$dir/no-such-file.toml"
+expect 0 "$warmset" check examples/control.toml --platform symmetric:m=2 --policy p-edf \
+    --certificate "$dir/proof.json"
+expect 0 "$(dirname "$warmset")/warmset-verify" "$dir/proof.json"
+holds "$dir/out" "p-edf: yes, the guarantee is kept: verified"
+sed 's/"inflated_ns":\[[0-9]*/"inflated_ns":[1/' "$dir/proof.json" >"$dir/false.json"
+expect 1 "$(dirname "$warmset")/warmset-verify" "$dir/false.json"
+expect 2 "$(dirname "$warmset")/warmset-verify" "$dir/no-such-file.json"
 
 expect 0 "$warmset" generate --utilization uniform-medium --periods moderate --cap 12 -m 24 \
     --sets 20 --seed 1 -o "$dir/sets.jsonl"

@@ -504,3 +504,38 @@ fn the_shares_of_overheads_add_up_to_the_inflation() {
     let (_, text, _) = case.check(&[&with[..], &["--explain"]].concat());
     assert!(text.contains("What a job is charged"), "{text}");
 }
+
+#[test]
+fn an_answer_is_certified_where_it_can_be() {
+    let case = Case::new(SET);
+    let on = ["--platform", "symmetric:m=2", "--certificate", "proof.json"];
+    let check = |more: &[&str]| case.check(&[&on, more].concat());
+    let (status, _, err) = check(&[]);
+    assert_eq!(status, 0, "{err}");
+    let file = case.path().join("proof.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["tasks"][3]["deadline_ns"], 8_000_000);
+    let claims = document["claims"].as_array().unwrap();
+    let p_edf = claims.iter().find(|c| c["policy"] == "p-edf").unwrap();
+    assert_eq!(p_edf["says"], "yes");
+    assert!(
+        p_edf["places"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|p| p["proof"]["by"] == "DEMAND")
+    );
+    let without = document["without"].as_array().unwrap();
+    assert!(without.iter().any(|w| w["policy"] == "edf-wm"), "{text}");
+
+    // A policy that was asked for by name has to have one.
+    std::fs::remove_file(&file).unwrap();
+    let (status, out, err) = check(&["--policy", "p-edf,edf-wm"]);
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert!(
+        err.contains("`edf-wm` gets no certificate") && err.contains("--policy"),
+        "{err}"
+    );
+    assert!(!file.exists());
+}

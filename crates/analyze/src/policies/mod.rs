@@ -13,6 +13,7 @@
 
 mod answers;
 mod bounds;
+mod certify;
 mod charged;
 mod costs;
 mod find;
@@ -35,6 +36,7 @@ mod urgency;
 
 pub use answers::{Answer, TestAnswer};
 pub use bounds::TaskBound;
+pub use certify::{certify, format::Certificate};
 pub use costs::{Accounting, Costs, Rule};
 pub use limits::Limits;
 pub use many::{Caches, MAJOR_TESTS, Manner, Many, Prices};

@@ -52,6 +52,11 @@ impl Ordered {
         }))
     }
 
+    /// By place here, the task of the set as it was given.
+    pub fn order(&self) -> &[TaskId] {
+        &self.order
+    }
+
     /// Gives tasks the numbers and the order that they have in the set.
     pub fn restore(&self, verdict: &mut PolicyVerdict) {
         for bound in &mut verdict.tasks {

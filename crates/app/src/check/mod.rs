@@ -4,13 +4,13 @@ pub mod batch;
 
 use crate::{Charged, On, Tasks};
 use analyze::Guarantee;
-use analyze::policies::{self, Accounting, Costs, Judgment};
+use analyze::policies::{self, Accounting, Certificate, Costs, Judgment};
 use model::assignmentfile::AssignmentFile;
 use model::watch::Watch;
 use model::{Duration, Error, Profile, Result, TaskSet};
 use policy::Spec;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How a task set is judged. By default on this machine, without costs, under all policies that
 /// the platform's caches and the guarantee suggest.
@@ -31,6 +31,8 @@ pub struct Options {
     pub policies: Option<String>,
     /// Judge the assignment of this file, under the one policy that is named.
     pub assignment: Option<PathBuf>,
+    /// Write what is needed to verify the answer by another program to this file.
+    pub certificate: Option<PathBuf>,
 }
 
 /// What came of it. JSON: the judgment.
@@ -92,7 +94,29 @@ pub fn check(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<Chec
         }
     };
     watch.finish();
+    if let Some(path) = &options.certificate {
+        let certificate = policies::certify(set, &platform, &judgment, &costs)?;
+        write_certificate(path, &certificate, options.policies.is_some())?;
+    }
     Ok(Checked { judgment, profile })
+}
+
+/// Writes a certificate. Policies that were named have to be in it; of those that were not, it says
+/// which are not.
+fn write_certificate(path: &Path, certificate: &Certificate, are_named: bool) -> Result<()> {
+    if let Some(first) = certificate.without.first()
+        && (are_named || certificate.claims.is_empty())
+    {
+        return Err(Error::new(format!(
+            "`{}` gets no certificate: {}",
+            first.policy, first.why
+        ))
+        .at("--certificate")
+        .remedy("name policies that have one with `--policy`: docs/certificates.md lists them"));
+    }
+    let text = serde_json::to_string(certificate)
+        .map_err(|e| Error::new(format!("the certificate cannot be written as JSON: {e}")))?;
+    model::files::write(path, model::document::plain(&text) + "\n")
 }
 
 /// The policy that an assignment is for.

@@ -48,6 +48,10 @@ pub struct Args {
         requires = "policy"
     )]
     assignment: Option<PathBuf>,
+    /// Write what is needed to verify the answer without this program to FILE; `warmset-verify
+    /// FILE` does
+    #[arg(long, value_name = "FILE", conflicts_with = "batch")]
+    certificate: Option<PathBuf>,
     /// Show the tests, the bounds of each task and the assignment of every policy, not of the first
     /// only
     #[arg(long)]
@@ -173,6 +177,7 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
         },
         policies: args.policy.clone(),
         assignment: args.assignment.clone(),
+        certificate: args.certificate.clone(),
     };
     let console = Console::new()?;
     let checked = check::check(&tasks, &options, &console)?;

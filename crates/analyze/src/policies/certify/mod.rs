@@ -1,0 +1,413 @@
+//! Certificates: what is needed to verify a verdict without this program.
+//!
+//! The judgment says who is where; this says why that holds, or which inequality fails, in numbers
+//! that `warmset-verify` computes anew. [`format`] is the document; `docs/certificates.md` says
+//! what each part of it rests on. What has no proof here is refused by name.
+
+pub mod format;
+mod several;
+mod single;
+
+use super::charged::{Case, Point};
+use super::costs::{Costs, Rule};
+use super::question::Question;
+use super::subject::Subject;
+use super::urgency::Ordered;
+use super::{Judgment, NOT_JUDGED, PolicyVerdict};
+use crate::partition::Order as PackingOrder;
+use crate::verdict::Guarantee;
+use format::{Certificate, Claim, Entry, Number, Place, Proof, Refusal, Says, Without};
+use model::assignment::Clustered;
+use model::{
+    Assignment, CpuSet, Duration, Extras, Platform, Result, Resumption, TaskId, TaskSet, Timing,
+};
+use num_rational::BigRational;
+use policy::Spec;
+use policy::catalog::{Order, Tests};
+
+/// The most tasks that are placed one by one to show where a packing gets stuck.
+const MOST_PLACED: usize = 200;
+
+fn nanos(d: Duration) -> i128 {
+    i128::from(d.nanos())
+}
+
+fn big(q: BigRational) -> Number {
+    Number::from(q)
+}
+
+/// The tasks of one place with their overheads.
+struct Here {
+    /// Places in the set as it was given, ascending.
+    ids: Vec<usize>,
+    tasks: Vec<Timing>,
+    extras: Vec<Extras>,
+    /// By task, its rank among them under fixed priorities.
+    ranks: Vec<usize>,
+    cpus: CpuSet,
+    m: i128,
+}
+
+impl Here {
+    fn utilization(&self) -> BigRational {
+        self.tasks.iter().map(|t| t.utilization().to_big()).sum()
+    }
+
+    fn blocked_utilization(&self) -> BigRational {
+        let both = self.tasks.iter().zip(&self.extras);
+        both.map(|(t, x)| t.inflated(x.blocking).utilization().to_big())
+            .sum()
+    }
+
+    fn is_delayed(&self) -> bool {
+        self.extras.iter().any(|x| !x.is_none())
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            processors: self.cpus.iter().map(|cpu| cpu.0).collect(),
+            tasks: self.ids.clone(),
+            inflated_ns: self.tasks.iter().map(|t| Number::from(t.wcet)).collect(),
+            proof: None,
+            refusals: Vec::new(),
+        }
+    }
+}
+
+/// The certificate of a judgment.
+///
+/// # Errors
+/// As [`super::judge`], whose input this is.
+pub fn certify(
+    set: &TaskSet,
+    platform: &Platform,
+    judgment: &Judgment,
+    costs: &Costs<'_>,
+) -> Result<Certificate> {
+    let guarantee = judgment.guarantee;
+    let mut certificate = Certificate {
+        schema_version: 1,
+        document: "warmset certificate",
+        guarantee,
+        rule: costs.rule(),
+        processors: platform.usable().iter().map(|cpu| cpu.0).collect(),
+        ways: match costs.rule() {
+            Rule::OneDelay => Vec::new(),
+            _ => ways(platform),
+        },
+        tasks: Entry::all(set),
+        claims: Vec::new(),
+        without: Vec::new(),
+    };
+    for verdict in &judgment.policies {
+        match claim(set, platform, verdict, guarantee, costs)? {
+            Ok(claim) => certificate.claims.push(claim),
+            Err(why) => certificate.without.push(Without {
+                policy: verdict.policy.clone(),
+                why,
+            }),
+        }
+    }
+    Ok(certificate)
+}
+
+/// By two processors the way in which a job resumes.
+fn ways(platform: &Platform) -> Vec<Vec<String>> {
+    let cpus: Vec<_> = platform.usable().iter().collect();
+    let way = |from, to| platform.resumption(from, to).to_string();
+    let row = |from: &model::CpuId| cpus.iter().map(|to| way(*from, *to)).collect();
+    cpus.iter().map(row).collect()
+}
+
+/// What is claimed of one policy; inside, why nothing can be.
+fn claim(
+    set: &TaskSet,
+    platform: &Platform,
+    verdict: &PolicyVerdict,
+    guarantee: Guarantee,
+    costs: &Costs<'_>,
+) -> Result<std::result::Result<Claim, String>> {
+    if verdict.decided_by == NOT_JUDGED {
+        return Ok(Err(verdict.reason.clone()));
+    }
+    let spec: Spec = verdict.policy.parse()?;
+    let subject = Subject::new(&spec)?;
+    if !subject.is_packed() {
+        let why = "there are no certificates for slices, turns, servers and quanta".to_owned();
+        return Ok(Err(why));
+    }
+    let ordered = Ordered::of(set, &subject, verdict.assignment.as_ref())?;
+    let (asked, given) = match &ordered {
+        Some(ordered) => (&ordered.set, ordered.given.as_ref()),
+        None => (set, verdict.assignment.as_ref()),
+    };
+    let question = Question::new(asked, platform, subject, guarantee, costs, given)?;
+    let case = question.case(Point::GIVEN);
+    let certifier = Certifier {
+        question: &question,
+        case: &case,
+        order: ordered.as_ref().map(Ordered::order),
+    };
+    Ok(certifier.claim(verdict))
+}
+
+/// One set under one policy.
+struct Certifier<'a> {
+    question: &'a Question<'a>,
+    case: &'a Case,
+    /// By place in the question, the task of the set as it was given; `None`: the same.
+    order: Option<&'a [TaskId]>,
+}
+
+impl Certifier<'_> {
+    fn claim(&self, verdict: &PolicyVerdict) -> std::result::Result<Claim, String> {
+        let mut claim = Claim {
+            policy: verdict.policy.clone(),
+            says: Says::Yes,
+            costs: None,
+            places: Vec::new(),
+            stuck: None,
+            refutation: None,
+        };
+        if verdict.refuted {
+            claim.says = Says::Refuted;
+            claim.refutation = Some(self.refutation().ok_or("no short refutation is known")?);
+            return Ok(claim);
+        }
+        claim.costs = Some(self.costs());
+        if !verdict.schedulable {
+            claim.says = Says::NotShown;
+            (claim.places, claim.stuck) = self.refused()?;
+            return Ok(claim);
+        }
+        let assignment = self.question.given.ok_or("the verdict has no assignment")?;
+        for here in self.places(assignment) {
+            let proof = Some(self.proof(&here)?);
+            claim.places.push(Place {
+                proof,
+                ..here.place()
+            });
+        }
+        Ok(claim)
+    }
+
+    /// Which task of the set as it was given.
+    fn original(&self, index: usize) -> usize {
+        self.order.map_or(index, |order| order[index].index())
+    }
+
+    fn is_fixed(&self) -> bool {
+        matches!(self.question.policy.order, Order::Fixed(_))
+    }
+
+    fn costs(&self) -> format::Costs {
+        let bill = &self.question.bill;
+        if bill.rule == Rule::OneDelay {
+            let delay = self.case.delays.first().copied().unwrap_or_default();
+            return format::Costs::One {
+                delay_ns: delay.into(),
+            };
+        }
+        let kinds: Vec<Resumption> = bill.cache.kinds().to_vec();
+        let mut delays_ns = vec![Vec::new(); self.question.set.len()];
+        for id in self.question.set.ids() {
+            let row = kinds.iter().map(|kind| bill.cache.delay(id, *kind).into());
+            delays_ns[self.original(id.index())] = row.collect();
+        }
+        let o = &bill.overheads;
+        format::Costs::All {
+            ways: kinds.iter().map(Resumption::to_string).collect(),
+            delays_ns,
+            release_ns: o.release.into(),
+            scheduling_ns: o.scheduling.into(),
+            context_switch_ns: o.context_switch.into(),
+            ipi_latency_ns: o.ipi_latency.into(),
+            tick_ns: o.tick.into(),
+            tick_period_ns: o.tick_period.into(),
+        }
+    }
+
+    /// The places of an assignment that have tasks.
+    fn places(&self, assignment: &Assignment) -> Vec<Here> {
+        let pieces = self.question.pieces(self.case, assignment);
+        let inside = pieces.by_place();
+        let both = inside.iter().zip(&pieces.places);
+        both.filter(|(here, _)| !here.is_empty())
+            .map(|(here, cpus)| {
+                let tasks = here.iter().map(|p| (p.task.index(), p.timing)).collect();
+                self.here(tasks, cpus.clone())
+            })
+            .collect()
+    }
+
+    /// A place with these tasks, by their indices in the question, ascending.
+    fn here(&self, tasks: Vec<(usize, Timing)>, cpus: CpuSet) -> Here {
+        let timings: Vec<Timing> = tasks.iter().map(|(_, t)| *t).collect();
+        let mut ranks = vec![0; tasks.len()];
+        if let Order::Fixed(priority) = self.question.policy.order {
+            for (rank, at) in priority.order(&timings).into_iter().enumerate() {
+                ranks[at] = rank;
+            }
+        }
+        let all = self.question.set.extras();
+        let extras = |index: usize| all.get(index).copied().unwrap_or_default();
+        let mut rows: Vec<(usize, Timing, Extras, usize)> = tasks
+            .iter()
+            .zip(ranks)
+            .map(|((index, t), rank)| (self.original(*index), *t, extras(*index), rank))
+            .collect();
+        rows.sort_unstable_by_key(|row| row.0);
+        Here {
+            ids: rows.iter().map(|row| row.0).collect(),
+            tasks: rows.iter().map(|row| row.1).collect(),
+            extras: rows.iter().map(|row| row.2).collect(),
+            ranks: rows.iter().map(|row| row.3).collect(),
+            m: cpus.len() as i128,
+            cpus,
+        }
+    }
+
+    fn proof(&self, here: &Here) -> std::result::Result<Proof, String> {
+        let without = |test: &str| format!("there is no certificate for {test}");
+        match (self.question.tests(), here.m) {
+            (Tests::Utilization, _) => Ok(single::utilization_proof(here)),
+            (Tests::Deadlines, 1) if here.is_delayed() => {
+                Err(without("EDF with blocking and jitter on one processor"))
+            }
+            (Tests::Deadlines, 1) => single::demand_proof(here),
+            (Tests::Priorities, 1) => single::response_proof(here),
+            (Tests::Deadlines, _) => several::edf_proof(here)
+                .ok_or_else(|| without("what LOAD, FFDBF, BAR or a long RTA alone accepts")),
+            (Tests::Priorities, _) => {
+                several::fixed_proof(here).ok_or_else(|| without("a long GFP-RTA"))
+            }
+            (Tests::Named(_) | Tests::None, _) => Err(without("its test")),
+        }
+    }
+
+    /// Why no schedule keeps the guarantee, for the tasks as they were given.
+    fn refutation(&self) -> Option<Refusal> {
+        let tasks = self.question.set.timings().iter().copied().enumerate();
+        let all = self.here(tasks.collect(), self.question.platform.usable());
+        self.overload(&all).or_else(|| match self.is_fixed() {
+            true => single::late(&all),
+            false => single::too_much(&all),
+        })
+    }
+
+    /// A task that asks for more than there is, or all of them together.
+    fn overload(&self, here: &Here) -> Option<Refusal> {
+        let hard = self.question.guarantee == Guarantee::Hard;
+        let late = |t: &Timing| t.wcet > t.period || (hard && t.wcet > t.deadline);
+        if let Some(at) = here.tasks.iter().position(late) {
+            return Some(Refusal::Task { task: here.ids[at] });
+        }
+        let m = BigRational::from_integer(here.m.into());
+        (here.utilization() > m).then_some(Refusal::Utilization)
+    }
+
+    /// Why tests do not accept a place: empty where nothing short is known.
+    fn refusals(&self, here: &Here) -> Vec<Refusal> {
+        let mut all: Vec<Refusal> = self.overload(here).into_iter().collect();
+        if !all.is_empty() {
+            return all;
+        }
+        match (self.question.tests(), here.m) {
+            (Tests::Deadlines, 1) => all.extend(single::too_much(here)),
+            (Tests::Priorities, 1) => all.extend(single::late(here)),
+            (Tests::Deadlines, _) => all.extend(several::refusals(here, false)),
+            (Tests::Priorities, _) => all.extend(several::refusals(here, true)),
+            _ => {}
+        }
+        all
+    }
+
+    /// The places that are refused, and the task that none of them takes, if it is about one.
+    fn refused(&self) -> std::result::Result<(Vec<Place>, Option<usize>), String> {
+        const NOTHING: &str = "there is no certificate for what its tests refuse";
+        let clusters = &self.question.site.clusters;
+        let with_refusals = |here: Here| {
+            let refusals = self.refusals(&here);
+            Place {
+                refusals,
+                ..here.place()
+            }
+        };
+        let whole = match self.question.given {
+            Some(given) => Some(given.clone()),
+            None if clusters.len() == 1 => Some(clustered(
+                clusters.clone(),
+                vec![0; self.question.set.len()],
+            )),
+            None => None,
+        };
+        if let Some(assignment) = whole {
+            let places = self.places(&assignment).into_iter().map(with_refusals);
+            let refused: Vec<Place> = places.filter(|p| !p.refusals.is_empty()).collect();
+            return match refused.is_empty() {
+                true => Err(NOTHING.to_owned()),
+                false => Ok((refused, None)),
+            };
+        }
+        let (stuck, tried) = self.place_one_by_one()?;
+        let places: Vec<Place> = tried.into_iter().map(with_refusals).collect();
+        match places.iter().any(|p| p.refusals.is_empty()) {
+            true => Err(NOTHING.to_owned()),
+            false => Ok((places, Some(self.original(stuck)))),
+        }
+    }
+
+    /// First fit in decreasing utilization, each place tested with its overheads: the task that no
+    /// place takes, and each place with that task.
+    fn place_one_by_one(&self) -> std::result::Result<(usize, Vec<Here>), String> {
+        let tasks = &self.case.tasks;
+        if tasks.len() > MOST_PLACED {
+            return Err("more than 200 tasks are not placed again for a certificate".to_owned());
+        }
+        let mut order = Vec::new();
+        PackingOrder::DecreasingUtilization.sort(tasks, &mut order);
+        let clusters = &self.question.site.clusters;
+        let mut members: Vec<Vec<usize>> = vec![Vec::new(); clusters.len()];
+        for task in order {
+            let mut tried = Vec::new();
+            let allowed = self.question.allowed.as_ref();
+            for (at, cpus) in clusters.iter().enumerate() {
+                if allowed.is_some_and(|a| !a.may(task, at)) {
+                    continue;
+                }
+                let mut inside = members[at].clone();
+                inside.push(task as usize);
+                inside.sort_unstable();
+                let with = self.alone_in(&inside, cpus);
+                let all = self.question.members(with.iter().copied());
+                if self.question.place_holds(&all, cpus.len() as u32) {
+                    members[at] = inside;
+                    tried.clear();
+                    break;
+                }
+                tried.push(self.here(with, cpus.clone()));
+            }
+            if !tried.is_empty() {
+                return Ok((task as usize, tried));
+            }
+        }
+        Err("every task finds a place by a packing that the judgment did not try".to_owned())
+    }
+
+    /// These tasks with their overheads in a place of their own.
+    fn alone_in(&self, inside: &[usize], cpus: &CpuSet) -> Vec<(usize, Timing)> {
+        let elsewhere = |task: usize| u32::from(inside.binary_search(&task).is_err());
+        let cluster_of = (0..self.case.tasks.len()).map(elsewhere).collect();
+        let assignment = clustered(vec![cpus.clone(), CpuSet::new()], cluster_of);
+        let pieces = self.question.pieces(self.case, &assignment);
+        let here = pieces.pieces.iter().filter(|p| p.place == 0);
+        here.map(|p| (p.task.index(), p.timing)).collect()
+    }
+}
+
+fn clustered(clusters: Vec<CpuSet>, cluster_of: Vec<u32>) -> Assignment {
+    Assignment::Clustered(Clustered {
+        clusters,
+        cluster_of,
+    })
+}

@@ -1,0 +1,396 @@
+//! Certificates of random sets: every one verifies, none that is made false does, and both
+//! verifiers agree.
+//!
+//! `WARMSET_CERTIFICATE_SETS=100000` for more sets; one mutation a set.
+
+use analyze::policies::{self, Accounting, Certificate, Costs};
+use analyze::{Guarantee, registry};
+use model::watch::Silent;
+use model::{Bytes, Details, Duration, Platform, Profile, TaskSet, Timing};
+use policy::Spec;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use testing::random::Random;
+use testing::{NotRun, Outcome};
+
+const POLICIES: [&str; 10] = [
+    "p-edf",
+    "g-edf",
+    "c-edf:size=2",
+    "p-rm",
+    "p-fp:dm",
+    "p-fp",
+    "g-fp:dm",
+    "g-fp",
+    "g-fp:rm",
+    "g-fifo",
+];
+
+fn sets() -> u64 {
+    std::env::var("WARMSET_CERTIFICATE_SETS").map_or(5_000, |n| n.parse().expect("a number"))
+}
+
+/// A set of few tasks, its processors, and how it is judged.
+struct Trial {
+    set: TaskSet,
+    m: u32,
+    policy: &'static str,
+    guarantee: Guarantee,
+    cpmd: Duration,
+    /// All seven overheads as measured on a Xeon, not cache delays alone.
+    has_profile: bool,
+    accounting: Accounting,
+}
+
+impl Trial {
+    fn of(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let m = [1, 2, 2, 4][random.below(4) as usize];
+        let unit = [1, 1_000, 1_000_003][random.below(3) as usize];
+        let task = |random: &mut Random| {
+            let period = random.among(4, 40);
+            let deadline = match random.below(4) {
+                0 => period + random.below(period),
+                1 => period,
+                _ => random.among(period.div_ceil(2), period),
+            };
+            let wcet = random.among(1, deadline.min(period).div_ceil(2));
+            let ns = |n: u64| Duration::from_nanos(n * unit);
+            Timing {
+                wcet: ns(wcet),
+                period: ns(period),
+                deadline: ns(deadline),
+            }
+        };
+        let count = random.among(1, 3 * u64::from(m));
+        let tasks: Vec<Timing> = (0..count).map(|_| task(&mut random)).collect();
+        let has_extras = random.below(4) == 0;
+        let has_priorities = random.below(4) == 0;
+        let details = |index: usize, random: &mut Random| {
+            let short = |random: &mut Random| Duration::from_nanos(random.below(2 * unit));
+            let mut details = Details::named(format!("T{index}"));
+            if has_extras {
+                details.extras.blocking = short(random);
+                details.extras.jitter = short(random);
+            }
+            if random.below(2) == 0 {
+                details.wss = Some(Bytes::from_kib(4 << random.below(6)));
+            }
+            if has_priorities {
+                details.priority = Some(random.below(4) as u32);
+            }
+            details
+        };
+        let tasks: Vec<(Timing, Details)> = tasks
+            .into_iter()
+            .enumerate()
+            .map(|(index, t)| (t, details(index, &mut random)))
+            .collect();
+        Trial {
+            set: TaskSet::new(tasks).expect("tasks that a set can have"),
+            has_profile: unit > 1_000_000 && random.below(2) == 0,
+            m,
+            policy: match POLICIES[random.below(POLICIES.len() as u64) as usize] {
+                "c-edf:size=2" if m == 1 => "g-edf",
+                policy => policy,
+            },
+            guarantee: if random.below(4) == 0 {
+                Guarantee::Soft
+            } else {
+                Guarantee::Hard
+            },
+            cpmd: Duration::from_nanos(random.below(2) * random.below(2 * unit)),
+            accounting: Accounting::ALL[random.below(3) as usize],
+        }
+    }
+
+    fn costs<'p>(&self, profile: &'p Profile) -> Costs<'p> {
+        Costs {
+            profile: self.has_profile.then_some(profile),
+            cpmd: Some(self.cpmd),
+            accounting: Some(self.accounting),
+            ..Costs::NONE
+        }
+    }
+
+    fn certificate(&self, profile: &Profile) -> Certificate {
+        let platform = Platform::symmetric(self.m);
+        let policy = [self.policy.parse::<Spec>().expect("a policy")];
+        let (set, guarantee, costs) = (&self.set, self.guarantee, self.costs(profile));
+        let judged = policies::judge(set, &platform, &policy, guarantee, &costs, &Silent);
+        let judgment = judged.expect("it is judged");
+        policies::certify(set, &platform, &judgment, &costs).expect("its input was judged")
+    }
+}
+
+fn xeon() -> Profile {
+    Profile::builtin("xeon-l7455").expect("it is built in")
+}
+
+/// A reason without the names of tasks.
+fn reason(why: &str) -> String {
+    why.split('`').step_by(2).collect::<Vec<_>>().join("…")
+}
+
+fn every_certificate_verifies() {
+    let profile = xeon();
+    let (mut yes, mut refuted, mut not_shown) = (0, 0, 0);
+    let mut without: BTreeMap<String, u32> = BTreeMap::new();
+    for seed in 0..sets() {
+        let trial = Trial::of(seed);
+        let text = serde_json::to_string(&trial.certificate(&profile)).unwrap();
+        let report = verify::verify(&text).unwrap_or_else(|e| panic!("{seed}: {e}: {text}"));
+        for (_, why) in report.without {
+            *without.entry(reason(&why)).or_default() += 1;
+        }
+        for finding in report.findings {
+            assert_eq!(finding.wrong, None, "{seed}: {text}");
+            match finding.says {
+                says if says.starts_with("yes") => yes += 1,
+                says if says.starts_with("no,") => refuted += 1,
+                _ => not_shown += 1,
+            }
+        }
+    }
+    println!("{yes} yes, {refuted} refuted, {not_shown} not shown; without: {without:#?}");
+    assert!(
+        yes > sets() / 4 && refuted > 0 && not_shown > 0,
+        "too few of some kind"
+    );
+}
+
+/// All leaves of a document, by their paths.
+fn leaves(value: &Value, path: &str, all: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                leaves(item, &format!("{path}/{at}"), all);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, item) in fields {
+                leaves(item, &format!("{path}/{name}"), all);
+            }
+        }
+        _ => all.push(path.to_owned()),
+    }
+}
+
+/// The document with one leaf changed, or one item of a list left out.
+fn mutated(document: &Value, random: &mut Random) -> Value {
+    let mut changed = document.clone();
+    let mut paths = Vec::new();
+    leaves(document, "", &mut paths);
+    let path = &paths[random.below(paths.len() as u64) as usize];
+    if random.below(6) == 0
+        && let Some((list, at)) = path.rsplit_once('/')
+        && let Some(Value::Array(items)) = changed.pointer_mut(list)
+    {
+        items.remove(at.parse().unwrap());
+        return changed;
+    }
+    let leaf = changed.pointer_mut(path).unwrap();
+    let words = [
+        "yes",
+        "refuted",
+        "not-shown",
+        "hard",
+        "soft",
+        "GFB",
+        "BAK",
+        "BCL",
+        "p-edf",
+        "g-edf",
+    ];
+    *leaf = match &*leaf {
+        Value::Number(n) => {
+            let n = n.as_u64().unwrap();
+            let other = match random.below(4) {
+                0 => n.saturating_sub(1),
+                1 => n + 1,
+                2 => n / 2,
+                _ => n.saturating_mul(2) + 1,
+            };
+            Value::from(other)
+        }
+        Value::String(_) => Value::from(words[random.below(words.len() as u64) as usize]),
+        _ => Value::from(random.below(20)),
+    };
+    changed
+}
+
+/// Is a claim that verifies true? By the tests of this crate, for the set that the document has now.
+fn is_true(document: &Value) -> bool {
+    let time = |task: &Value, key: &str| Duration::from_nanos(task[key].as_u64().unwrap_or(0));
+    let timing = |task: &Value| Timing {
+        wcet: time(task, "wcet_ns"),
+        period: time(task, "period_ns"),
+        deadline: time(task, "deadline_ns"),
+    };
+    let tasks = document["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(timing)
+        .collect();
+    let claim = &document["claims"][0];
+    let Ok(set) = TaskSet::to_judge(tasks) else {
+        return false;
+    };
+    let m = document["processors"].as_array().unwrap().len() as u32;
+    let platform = Platform::symmetric(m);
+    let spec: Spec = claim["policy"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .expect("a policy that it knows");
+    let guarantee = match document["guarantee"].as_str() {
+        Some("soft") => Guarantee::Soft,
+        _ => Guarantee::Hard,
+    };
+    let delay = claim["costs"]["delay_ns"].as_u64().unwrap_or(0);
+    let costs = Costs {
+        cpmd: Some(Duration::from_nanos(delay)),
+        accounting: Some(Accounting::OneDelay),
+        ..Costs::NONE
+    };
+    let decide = |costs| policies::decide(&set, &platform, &spec, guarantee, costs).unwrap_or(None);
+    match claim["says"].as_str() {
+        Some("yes") => decide(&costs) == Some(true) || places_hold(claim, &set, guarantee, delay),
+        Some("refuted") => decide(&Costs::NONE) != Some(true),
+        _ => claim["places"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|place| is_refused(place, &set)),
+    }
+}
+
+fn members(place: &Value, set: &TaskSet) -> Vec<Timing> {
+    let ids = place["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(place["inflated_ns"].as_array().unwrap());
+    ids.map(|(id, wcet)| Timing {
+        wcet: Duration::from_nanos(wcet.as_u64().unwrap()),
+        ..set.timings()[id.as_u64().unwrap() as usize]
+    })
+    .collect()
+}
+
+/// Every place by itself, for an assignment that the heuristics do not find.
+fn places_hold(claim: &Value, set: &TaskSet, guarantee: Guarantee, delay: u64) -> bool {
+    // A cluster by itself is all processors that there are.
+    let policy: Spec = match claim["policy"].as_str().unwrap() {
+        clustered if clustered.starts_with("c-edf") => "g-edf".parse().unwrap(),
+        policy => policy.parse().unwrap(),
+    };
+    claim["places"].as_array().unwrap().iter().all(|place| {
+        let tasks: Vec<Timing> = members(place, set);
+        let m = place["processors"].as_array().unwrap().len() as u32;
+        let alone = TaskSet::to_judge(tasks.clone()).unwrap();
+        let platform = Platform::symmetric(m);
+        let long_enough = tasks
+            .iter()
+            .zip(place["tasks"].as_array().unwrap())
+            .all(|(t, id)| {
+                let given = set.timings()[id.as_u64().unwrap() as usize].wcet;
+                t.wcet >= given.saturating_add(Duration::from_nanos(delay))
+            });
+        let holds = policies::decide(&alone, &platform, &policy, guarantee, &Costs::NONE);
+        long_enough && holds.unwrap() == Some(true)
+    })
+}
+
+/// Does no refusal of a place contradict the test that it names?
+fn is_refused(place: &Value, set: &TaskSet) -> bool {
+    let tasks = members(place, set);
+    let m = place["processors"].as_array().unwrap().len() as u32;
+    place["refusals"].as_array().unwrap().iter().all(|refusal| {
+        match registry::find(refusal["by"].as_str().unwrap()) {
+            Ok(test) => test.decide_with(&tasks, &[], m) != Ok(true),
+            // The exact tests of one processor, and what no test accepts.
+            Err(_) => true,
+        }
+    })
+}
+
+fn no_false_certificate_verifies() {
+    let profile = xeon();
+    let (mut kept, mut refused) = (0, 0);
+    for seed in 0..sets() {
+        let mut trial = Trial::of(seed);
+        trial.accounting = Accounting::OneDelay;
+        if !trial.set.extras().is_empty() || trial.set.has_priorities() {
+            continue;
+        }
+        let document = serde_json::to_value(trial.certificate(&profile)).unwrap();
+        if document["claims"].as_array().unwrap().is_empty() {
+            continue;
+        }
+        let changed = mutated(&document, &mut Random::new(!seed));
+        let verified = verify::verify(&changed.to_string()).is_ok_and(|r| r.is_verified());
+        match verified {
+            true => {
+                assert!(is_true(&changed), "{seed}: {changed}\nfrom {document}");
+                kept += 1;
+            }
+            false => refused += 1,
+        }
+    }
+    println!("{refused} mutations are refused, {kept} are true as well");
+    assert!(refused > kept);
+}
+
+/// The answers of docs/verify.py to documents, one a line, in one run.
+fn in_python(documents: &[String]) -> Result<Vec<String>, NotRun> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verify.py");
+    let child = Command::new("python3")
+        .args([script, "--lines"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut child = child.map_err(|e| NotRun::because(format!("python3 does not start: {e}")))?;
+    let mut input = child.stdin.take().unwrap();
+    let text = documents.join("\n") + "\n";
+    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    assert!(output.status.success(), "verify.py failed");
+    Ok(String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect())
+}
+
+fn both_verifiers_agree() -> Outcome {
+    let profile = xeon();
+    let mut documents = Vec::new();
+    for seed in 0..sets() {
+        let document = serde_json::to_value(Trial::of(seed).certificate(&profile)).unwrap();
+        let changed = mutated(&document, &mut Random::new(!seed));
+        documents.extend([document.to_string(), changed.to_string()]);
+    }
+    let answers = in_python(&documents)?;
+    assert_eq!(answers.len(), documents.len());
+    for (document, answer) in documents.iter().zip(answers) {
+        let ours = match verify::verify(document) {
+            Ok(report) if report.is_verified() => "verified",
+            Ok(_) => "not verified",
+            Err(_) => "bad",
+        };
+        let theirs = answer.split(':').next().unwrap_or_default();
+        assert_eq!(ours, theirs, "{answer}: {document}");
+    }
+    Ok(())
+}
+
+testing::tests!(
+    every_certificate_verifies,
+    no_false_certificate_verifies,
+    both_verifiers_agree
+);

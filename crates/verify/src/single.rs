@@ -1,0 +1,128 @@
+//! One processor: the demand of EDF (Baruah, Rosier, Howell 1990; Zhang, Burns 2009) and the busy
+//! windows of fixed priorities (Lehoczky 1990).
+
+use crate::certificate::{Number, Q};
+use crate::claim::{Task, q, utilization};
+use num_traits::Zero;
+
+/// h(t): the execution of all jobs that are released and due within t, all tasks released at 0.
+pub fn demand(tasks: &[Task], t: &Q) -> Q {
+    let due = tasks.iter().filter(|task| &task.deadline <= t);
+    due.map(|task| (((t - &task.deadline) / &task.period).floor() + q(1)) * &task.wcet).sum()
+}
+
+/// The latest deadline of a job before t.
+fn deadline_before(tasks: &[Task], t: &Q) -> Option<Q> {
+    let due = tasks.iter().filter(|task| &task.deadline < t);
+    let jobs = |task: &Task| ((t - &task.deadline) / &task.period).ceil() - q(1);
+    due.map(|task| jobs(task) * &task.period + &task.deadline).max()
+}
+
+/// Does EDF meet every deadline? It does if U ≤ 1 and h(t) ≤ t for all t.
+///
+/// h changes at deadlines only and never falls: if h(t) ≤ t at a point, then also for all times
+/// from h(t) to t. So the points have to reach from `until`, beyond which nothing can fail, to
+/// where nothing is due, each at or above the last deadline that the ones before leave open.
+pub fn demand_holds(tasks: &[Task], until: &Q, points: &[[Number; 2]]) -> Result<(), String> {
+    if let Some(task) = tasks.iter().find(|t| t.wcet > t.deadline) {
+        return Err(format!("a job of {} ns is due within {} ns", task.wcet, task.deadline));
+    }
+    if utilization(tasks) > q(1) {
+        return Err("the tasks ask for more than the processor".to_owned());
+    }
+    if tasks.iter().all(|t| t.deadline >= t.period) {
+        return Ok(());
+    }
+    if !ends_by(tasks, until) && !fails_only_before(tasks, until) {
+        return Err(format!("the demand may fail beyond {until}, from where it is looked at"));
+    }
+    // All times from here on are known to be safe.
+    let mut open = until + q(1);
+    for [Number(t), Number(stated)] in points {
+        let h = demand(tasks, t);
+        if h != *stated || h > *t {
+            return Err(format!("the demand by {t} is stated as {stated} and is {h}"));
+        }
+        if deadline_before(tasks, &open).is_some_and(|last| last > *t) {
+            return Err(format!("a deadline between {t} and {open} is left out"));
+        }
+        open = open.min(h);
+    }
+    match deadline_before(tasks, &open) {
+        Some(last) => Err(format!("the demand by {last} is left out")),
+        None => Ok(()),
+    }
+}
+
+/// Can h(t) > t hold only before `until`? For t ≥ max(D − p) the demand is at most U·t + Σ u·(p −
+/// D), which is within t from Σ u·max(0, p − D)/(1 − U) on.
+fn fails_only_before(tasks: &[Task], until: &Q) -> bool {
+    let early = |t: &Task| t.utilization() * (&t.period - &t.deadline);
+    let ahead: Q = tasks.iter().filter(|t| t.deadline < t.period).map(early).sum();
+    let idle = q(1) - utilization(tasks);
+    idle > Q::zero()
+        && tasks.iter().all(|t| *until >= &t.deadline - &t.period)
+        && *until >= ahead / idle
+}
+
+/// Is the synchronous busy period over by w? A first miss lies within it.
+fn ends_by(tasks: &[Task], w: &Q) -> bool {
+    !w.is_zero() && tasks.iter().map(|t| (w / &t.period).ceil() * &t.wcet).sum::<Q>() <= *w
+}
+
+/// Does every task meet its deadlines under fixed priorities of these ranks?
+///
+/// Job q of the busy window is complete by w if (q + 1)·e + B + Σ ⌈(w + J)/p⌉·e of the more urgent
+/// tasks is within w (Tindell, Burns, Wellings 1994). It arrived at q·p − J. The window is over with
+/// the first job that is complete before the next can be released.
+pub fn responses_hold(tasks: &[Task], ranks: &[usize], jobs: &[Vec<Number>]) -> Result<(), String> {
+    if jobs.len() != tasks.len() {
+        return Err("not every task has its jobs".to_owned());
+    }
+    for (k, (task, jobs)) in tasks.iter().zip(jobs).enumerate() {
+        let mut released = Q::zero();
+        let mut is_over = false;
+        for (job, Number(by)) in jobs.iter().enumerate() {
+            if by.is_zero() || before_done(tasks, ranks, k, job as u64, by) > *by {
+                return Err(format!("job {job} of its task {k} is not complete by {by}"));
+            }
+            if by + &task.jitter > &released + &task.deadline {
+                return Err(format!("job {job} of its task {k} may be late"));
+            }
+            released += &task.period;
+            is_over = by + &task.jitter <= released;
+        }
+        if !is_over {
+            return Err(format!("the busy window of its task {k} is not followed to its end"));
+        }
+    }
+    Ok(())
+}
+
+/// (job + 1)·e + B + Σ ⌈(w + J)/p⌉·e over the more urgent tasks.
+fn before_done(tasks: &[Task], ranks: &[usize], k: usize, job: u64, w: &Q) -> Q {
+    let more_urgent = tasks.iter().zip(ranks).filter(|(_, rank)| **rank < ranks[k]);
+    let others: Q = more_urgent.map(|(t, _)| ((w + &t.jitter) / &t.period).ceil() * &t.wcet).sum();
+    &tasks[k].wcet * (q(job) + q(1)) + &tasks[k].blocking + others
+}
+
+/// Is this job of the busy window of task k late, if all tasks are released together? It is if the
+/// work that has to be done first, with its own, is more than w for every w up to its deadline.
+/// Without blocking and jitter, which may not come.
+pub fn is_late(tasks: &[Task], ranks: &[usize], k: usize, job: u32) -> Result<bool, String> {
+    let plain = |t: &Task| Task { jitter: Q::zero(), blocking: Q::zero(), ..t.clone() };
+    let tasks: Vec<Task> = tasks.iter().map(plain).collect();
+    let deadline = &tasks[k].period * q(job) + &tasks[k].deadline;
+    let mut w = q(1_u32);
+    for _ in 0..1_000_000 {
+        if w > deadline {
+            return Ok(true);
+        }
+        let next = before_done(&tasks, ranks, k, job.into(), &w);
+        if next <= w {
+            return Ok(false);
+        }
+        w = next;
+    }
+    Err(format!("whether job {job} of its task {k} is late takes more than a million steps"))
+}

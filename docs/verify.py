@@ -1,0 +1,543 @@
+"""Verifies certificates of `warmset check --certificate FILE`: python3 verify.py FILE
+
+A second verifier beside `warmset-verify`, to be read: standard library only, fractions only.
+docs/certificates.md says what each proof rests on. Exit status: 0 every claim is verified, 1 some
+claim is not, 2 the file could not be read. With --lines: one certificate a line on standard input.
+"""
+import json
+import sys
+from fractions import Fraction as Q
+from math import ceil
+
+ORDERS = {"p-edf": ("edf", "one"), "g-edf": ("edf", "all"), "g-fifo": ("any", "all"),
+          "p-rm": ("rm", "one"), "p-fp": ("given", "one"), "p-fp:dm": ("dm", "one"),
+          "p-fp:rm": ("rm", "one"), "g-fp": ("given", "all"), "g-fp:dm": ("dm", "all"),
+          "g-fp:rm": ("rm", "all")}
+HEAD = {"schema_version", "document", "guarantee", "rule", "processors", "ways", "tasks", "claims",
+        "without"}
+TASK = {"task", "wcet_ns", "period_ns", "deadline_ns", "phase_ns", "jitter_ns", "blocking_ns",
+        "priority", "processors"}
+CLAIM = {"policy", "says", "costs", "places", "stuck", "refutation"}
+PLACE = {"processors", "tasks", "inflated_ns", "proof", "refusals"}
+SIX = ("release_ns", "scheduling_ns", "context_switch_ns", "ipi_latency_ns", "tick_ns")
+COSTS = {"delay_ns", "ways", "delays_ns", "tick_period_ns", *SIX}
+PROOFS = {"DEMAND": {"until", "points"}, "RESPONSES": {"jobs"}, "UTILIZATION": {"total"},
+          "GFB": {"total", "largest"}, "GDM-DENSITY": {"total", "largest"}, "BAK": {"sides"},
+          "BCL": {"sides"}, "BCLI": {"rounds"}, "RTA": {"rounds"}, "GFP-RTA": {"responses"}}
+REFUSALS = {"UTILIZATION": set(), "TASK": {"task"}, "DEMAND": {"until"}, "LATE": {"task", "job"},
+            "GFB": set(), "GDM-DENSITY": set(), "BAK": {"task"}, "BCL": {"task"}}
+
+
+class Bad(Exception):
+    """The file is no certificate."""
+
+
+def demand_that(holds, otherwise, error=AssertionError):
+    if not holds:
+        raise error(otherwise)
+
+
+def number(value):
+    """A whole number, or text of digits or of a fraction of them."""
+    if type(value) is int and 0 <= value < 2 ** 64:
+        return Q(value)
+    demand_that(type(value) is str, "a number is none", Bad)
+    above, _, below = value.partition("/")
+    digits = all(part.isascii() and part.isdigit() for part in (above, below or "1"))
+    demand_that(digits and int(below or "1") != 0, "a number is none", Bad)
+    return Q(int(above), int(below or "1"))
+
+
+def index(value, most=2 ** 32):
+    demand_that(type(value) is int and 0 <= value < most, "a whole number is none", Bad)
+    return value
+
+
+def fields(value, known, needed=()):
+    is_known = type(value) is dict and set(value) <= known and set(needed) <= set(value)
+    demand_that(is_known, "a field is missing or not known", Bad)
+    return {key: item for key, item in value.items() if item is not None}
+
+
+def listed(value, read=lambda item: item):
+    demand_that(type(value) is list, "a list is none", Bad)
+    return [read(item) for item in value]
+
+
+def pair(value):
+    demand_that(type(value) is list and len(value) == 2, "a pair is none", Bad)
+    return [number(item) for item in value]
+
+
+def row(read):
+    return lambda value: listed(value, read)
+
+
+def tagged(value, kinds):
+    demand_that(type(value) is dict and value.get("by") in kinds, "a kind is not known", Bad)
+    keys = kinds[value["by"]] | {"by"}
+    fields(value, keys, keys)
+    read = {"until": number, "total": number, "largest": number, "points": row(pair),
+            "sides": row(pair), "responses": row(number), "jobs": row(row(number)),
+            "rounds": row(row(lambda n: None if n is None else number(n))),
+            "task": lambda n: index(n, 2 ** 64), "job": index, "by": str}
+    return {key: read[key](value[key]) for key in keys}
+
+
+class Task:
+    def __init__(self, entry):
+        entry = fields(entry, TASK, ("task", "wcet_ns", "period_ns", "deadline_ns"))
+        self.name = entry["task"]
+        demand_that(type(self.name) is str, "a name is none", Bad)
+        times = [number(entry.get(key, 0)) for key in
+                 ("wcet_ns", "period_ns", "deadline_ns", "phase_ns", "jitter_ns", "blocking_ns")]
+        is_whole = all(t.denominator == 1 for t in times) and all(t > 0 for t in times[:3])
+        demand_that(is_whole, "a time is zero or a fraction", Bad)
+        self.e, self.p, self.d, self.phase, self.jitter, self.blocking = times
+        self.priority = index(entry["priority"]) if "priority" in entry else -1
+        self.cpus = listed(entry["processors"], index) if "processors" in entry else None
+
+    def with_(self, **changes):
+        other = Task.__new__(Task)
+        other.__dict__.update(self.__dict__, **changes)
+        return other
+
+    def allows(self, cpus):
+        return self.cpus is None or set(cpus) <= set(self.cpus)
+
+
+def load(tasks):
+    return sum((t.e / t.p for t in tasks), Q(0))
+
+
+def ranks(order, tasks):
+    keys = {"rm": lambda t: t.p, "dm": lambda t: t.d, "given": lambda t: -t.priority}
+    by_rank = sorted(range(len(tasks)), key=lambda i: keys.get(order, lambda t: 0)(tasks[i]))
+    return {k: rank for rank, k in enumerate(by_rank)}
+
+
+class Place:
+    """The tasks of a processor or cluster; `tasks` have their overheads."""
+
+    def __init__(self, place):
+        place = fields(place, PLACE, ("processors", "tasks", "inflated_ns"))
+        self.cpus = listed(place["processors"], index)
+        self.ids = listed(place["tasks"], lambda n: index(n, 2 ** 64))
+        self.inflated = listed(place["inflated_ns"], number)
+        self.proof = tagged(place["proof"], PROOFS) if "proof" in place else None
+        self.refusals = listed(place.get("refusals", []), lambda r: tagged(r, REFUSALS))
+
+    def enter(self, order, is_hard, tasks):
+        self.order, self.is_hard, self.m = order, is_hard, len(self.cpus)
+        both = zip(self.ids, self.inflated)
+        self.tasks = [tasks[i].with_(e=wcet) for i, wcet in both]
+        self.ranks = ranks(order, self.tasks)
+        self.is_fixed = order in ("rm", "dm", "given")
+
+    def reduced(self, sporadic, may_be_late=False):
+        """Blocking as execution, deadlines (and periods) less jitter; D <= p."""
+        tasks = [t.with_(e=t.e + t.blocking, d=t.d - t.jitter, p=t.p - sporadic * t.jitter)
+                 for t in self.tasks]
+        demand_that(all(0 < t.d <= t.p for t in tasks), "the test does not apply")
+        demand_that(may_be_late or all(t.e <= t.d for t in tasks), "a task alone is late")
+        return tasks
+
+
+# One processor.
+
+def demand(tasks, t):
+    return sum(((t - k.d) // k.p + 1) * k.e for k in tasks if k.d <= t)
+
+
+def deadline_before(tasks, t):
+    return max((k.d + (ceil((t - k.d) / k.p) - 1) * k.p for k in tasks if k.d < t), default=None)
+
+
+def demand_holds(tasks, until, points):
+    demand_that(all(t.e <= t.d for t in tasks) and load(tasks) <= 1, "the processor is overloaded")
+    if all(t.d >= t.p for t in tasks):
+        return
+    ahead = sum((t.e / t.p * max(t.p - t.d, 0) for t in tasks), Q(0))
+    fails_before = load(tasks) < 1 and until >= ahead / (1 - load(tasks)) \
+        and all(until >= t.d - t.p for t in tasks)
+    is_over = until > 0 and sum(ceil(until / t.p) * t.e for t in tasks) <= until
+    demand_that(fails_before or is_over, "the demand may fail later")
+    left = until + 1
+    for t, stated in points:
+        demand_that(demand(tasks, t) == stated <= t, f"the demand by {t} is not as stated")
+        last = deadline_before(tasks, left)
+        demand_that(last is None or last <= t, f"a deadline after {t} is left out")
+        left = min(left, stated)
+    demand_that(deadline_before(tasks, left) is None, f"what is due before {left} is left out")
+
+
+def before_done(here_tasks, rank, k, job, w):
+    others = sum(ceil((w + t.jitter) / t.p) * t.e
+                 for i, t in enumerate(here_tasks) if rank[i] < rank[k])
+    return (job + 1) * here_tasks[k].e + here_tasks[k].blocking + others
+
+
+def responses_hold(tasks, rank, jobs):
+    demand_that(len(jobs) == len(tasks), "not every task has its jobs")
+    for k, (task, times) in enumerate(zip(tasks, jobs)):
+        for job, by in enumerate(times):
+            demand_that(0 < by and before_done(tasks, rank, k, job, by) <= by, "not complete")
+            may_be_late = by + task.jitter > job * task.p + task.d
+            demand_that(not may_be_late, f"job {job} of task {k} may be late")
+        is_over = times and times[-1] + task.jitter <= len(times) * task.p
+        demand_that(is_over, "the busy window goes on")
+
+
+def is_late(tasks, rank, k, job):
+    # Blocking and jitter may not come.
+    w, tasks = Q(1), [t.with_(jitter=Q(0), blocking=Q(0)) for t in tasks]
+    for _ in range(1_000_000):
+        if w > job * tasks[k].p + tasks[k].d:
+            return True
+        if before_done(tasks, rank, k, job, w) <= w:
+            return False
+        w = before_done(tasks, rank, k, job, w)
+    raise AssertionError("it takes more than a million steps")
+
+
+# Several processors.
+
+def densities(here, tasks, fixed):
+    """Their sum, their maximum, and whether the test holds: GFB, or GDM-DENSITY."""
+    if fixed:
+        in_order = [tasks[k].d for k in sorted(here.ranks, key=here.ranks.get)]
+        demand_that(here.m >= 2 and in_order == sorted(in_order), "priorities are not by deadline")
+    all_ = [t.e / t.d for t in tasks]
+    total, largest, m = sum(all_, Q(0)), max(all_, default=Q(0)), here.m
+    holds = 2 * total + (m - 2) * largest <= m if fixed else total + (m - 1) * largest <= m
+    return total, largest, holds
+
+
+def bak(tasks, m, k):
+    d, density = tasks[k].d, tasks[k].e / tasks[k].d
+    left = sum((min(d, t.e / t.p * (d + t.p - t.d) + max(0, t.e - density * t.p)) for t in tasks),
+               Q(0))
+    right = m * d - (m - 1) * tasks[k].e
+    return left, right, left <= right
+
+
+def others(tasks, k):
+    return [i for i in range(len(tasks)) if i != k]
+
+
+def bcl(tasks, m, k):
+    d, slack = tasks[k].d, tasks[k].d - tasks[k].e
+
+    def work(t):
+        jobs = (d - t.d) // t.p + 1
+        return jobs * t.e + min(t.e, max(0, d - jobs * t.p))
+    works = [work(tasks[i]) for i in others(tasks, k)]
+    left, right = sum((min(w, slack) for w in works), Q(0)), m * slack
+    some_ends = any(0 < w <= slack for w in works)
+    return left, right, slack >= 0 and (left < right or (left == right and some_ends))
+
+
+def within(t, length, slack):
+    return length // t.p * t.e + min(t.e, max(0, length % t.p - slack))
+
+
+def is_short(works, m, x):
+    total = sum(min(w, x) for w in works)
+    return total < m * x or (total == m * x and sum(w > x for w in works) < m)
+
+
+def rounds_hold(rounds, count, slack_of):
+    slacks = [Q(0)] * count
+    for stated in rounds:
+        demand_that(len(stated) == count, "a round does not have every task")
+        after = list(slacks)
+        for k, n in enumerate(stated):
+            if n is not None:
+                after[k] = slack_of(k, n, slacks)
+                demand_that(after[k] is not None and after[k] >= slacks[k], f"{n} does not follow")
+        slacks = after
+    demand_that(count == 0 or (rounds and None not in rounds[-1]), "a task does not pass")
+
+
+def bcli(here, rounds):
+    tasks, m = here.reduced(False), here.m
+
+    def slack_of(k, slack, slacks):
+        most = tasks[k].d - tasks[k].e
+        works = [within(tasks[i], tasks[k].d, slacks[i]) for i in others(tasks, k)]
+        holds = sum(min(w, most) for w in works) <= m * (most - slack) and is_short(works, m, most)
+        return slack if holds else None
+    rounds_hold(rounds, len(tasks), slack_of)
+
+
+def rta(here, rounds):
+    tasks, m = here.reduced(True), here.m
+
+    def slack_of(k, response, slacks):
+        def bring(i):
+            t = tasks[i]
+            fits = within(t, response + t.d - t.e - slacks[i], 0)
+            return min(fits, within(t, tasks[k].d, slacks[i]))
+        works = [bring(i) for i in others(tasks, k)]
+        holds = tasks[k].e <= response <= tasks[k].d and is_short(works, m, response - tasks[k].e)
+        return tasks[k].d - response if holds else None
+    rounds_hold(rounds, len(tasks), slack_of)
+
+
+def gfp_rta(here, responses):
+    tasks, m = here.reduced(True), here.m
+    is_whole = all(r.denominator == 1 for r in responses)
+    demand_that(len(responses) == len(tasks) and is_whole, "not every task has a whole bound")
+    for k, (task, window) in enumerate(zip(tasks, responses)):
+        works = [(within(t, window, 0),
+                  t.e + within(t, max(Q(0), window - t.e), t.p - responses[i]))
+                 for i, t in enumerate(tasks) if here.ranks[i] < here.ranks[k]]
+
+        def interference(z):
+            more = sorted((max(0, min(b, z) - min(a, z)) for a, b in works), reverse=True)
+            return sum(min(a, z) for a, _ in works) + sum(more[:m - 1])
+        x = window - task.e
+        half = x + Q(1, 2)
+        holds = interference(x) < m * x or (interference(x) == m * x
+                                            and interference(half) < m * half)
+        demand_that(x >= 0 and window <= task.d and holds, f"{window} bounds no response")
+
+
+# Claims.
+
+def holds(here, proof):
+    by, edf = proof["by"], here.order == "edf"
+    is_delayed = any(t.jitter or t.blocking for t in here.tasks)
+    if by == "DEMAND" and edf and here.m == 1 and not is_delayed:
+        demand_holds(here.tasks, proof["until"], proof["points"])
+    elif by == "RESPONSES" and here.is_fixed and here.m == 1:
+        responses_hold(here.tasks, here.ranks, proof["jobs"])
+    elif by == "UTILIZATION" and not here.is_hard and not here.is_fixed:
+        several = here.m > 1
+        demand_that(not several or not any(t.jitter for t in here.tasks), "jitter is not taken")
+        tasks = [t.with_(e=t.e + several * t.blocking) for t in here.tasks]
+        demand_that(load(tasks) == proof["total"] <= here.m, "U is not as stated")
+        demand_that(all(t.e <= t.p for t in tasks), "a task asks for more than a processor")
+    elif (by == "GFB" and edf) or (by == "GDM-DENSITY" and here.is_fixed):
+        found = densities(here, here.reduced(here.is_fixed), by != "GFB")
+        demand_that(found == (proof["total"], proof["largest"], True), "the densities do not fit")
+    elif by in ("BAK", "BCL") and edf:
+        tasks, test = here.reduced(False), bak if by == "BAK" else bcl
+        demand_that(len(tasks) == len(proof["sides"]), "not every task has its inequality")
+        for k, (left, right) in enumerate(proof["sides"]):
+            demand_that(test(tasks, here.m, k) == (left, right, True), f"it fails for task {k}")
+    elif by in ("BCLI", "RTA") and edf:
+        (bcli if by == "BCLI" else rta)(here, proof["rounds"])
+    elif by == "GFP-RTA" and here.is_fixed:
+        gfp_rta(here, proof["responses"])
+    else:
+        raise AssertionError("the proof is not one for this policy, place and guarantee")
+
+
+def is_refused(here, why):
+    by, edf = why["by"], here.order == "edf"
+    if "task" in why:
+        demand_that(why["task"] in here.ids, "the task is not there")
+        k = here.ids.index(why["task"])
+    if by == "UTILIZATION":
+        return load(here.tasks) > here.m
+    if by == "TASK":
+        t = here.tasks[k]
+        return t.e > t.p or (here.is_hard and t.e + t.jitter > t.d)
+    if by == "DEMAND" and edf and here.m == 1 and here.is_hard:
+        return demand(here.tasks, why["until"]) > why["until"]
+    if by == "LATE" and here.is_fixed and here.m == 1:
+        return is_late(here.tasks, here.ranks, k, why["job"])
+    if (by == "GFB" and edf) or (by == "GDM-DENSITY" and here.is_fixed):
+        return not densities(here, here.reduced(by != "GFB", True), by != "GFB")[2]
+    if by in ("BAK", "BCL") and edf:
+        return not (bak if by == "BAK" else bcl)(here.reduced(False, True), here.m, k)[2]
+    raise AssertionError("the refusal is not one for this policy and place")
+
+
+class Certificate:
+    def __init__(self, text):
+        try:
+            head = json.loads(text)
+        except ValueError as error:
+            raise Bad(error) from error
+        head = fields(head, HEAD, HEAD - {"ways", "without"})
+        kind = (head["document"], head["schema_version"])
+        demand_that(kind == ("warmset certificate", 1), "it is no certificate of version 1", Bad)
+        demand_that(head["guarantee"] in ("hard", "soft"), "the guarantee is not known", Bad)
+        rules = ("one-delay", "by-piece", "all-overheads", "paper")
+        demand_that(head["rule"] in rules, "the rule is not known", Bad)
+        self.is_hard, self.rule = head["guarantee"] == "hard", head["rule"]
+        self.cpus, m = listed(head["processors"], index), len(head["processors"])
+        demand_that(m and len(set(self.cpus)) == m, "the processors are no list of them", Bad)
+        ways = [listed(line) for line in listed(head.get("ways", []))]
+        is_square = len(ways) == m and all(len(line) == m for line in ways)
+        demand_that(is_square or (self.rule == "one-delay" and not ways), "ways are missing", Bad)
+        demand_that(all(type(w) is str for line in ways for w in line), "a way is none", Bad)
+        self.ways = {(a, b): w for a, line in zip(self.cpus, ways) for b, w in zip(self.cpus, line)}
+        self.tasks = listed(head["tasks"], Task)
+        self.claims = listed(head["claims"], self.read_claim)
+        for one in listed(head.get("without", [])):
+            one = fields(one, {"policy", "why"}, ("policy", "why"))
+            demand_that(all(type(t) is str for t in one.values()), "a text is none", Bad)
+
+    @staticmethod
+    def read_claim(claim):
+        claim = fields(claim, CLAIM, ("policy", "says"))
+        demand_that(type(claim["policy"]) is str, "the policy is none", Bad)
+        demand_that(claim["says"] in ("yes", "refuted", "not-shown"), "it says nothing", Bad)
+        costs = fields(claim.get("costs", {}), COSTS)
+        if "stuck" in claim:
+            index(claim["stuck"], 2 ** 64)
+        claim["places"] = listed(claim.get("places", []), Place)
+        claim["ways"] = listed(costs.pop("ways", []))
+        demand_that(all(type(w) is str for w in claim["ways"]), "a way is none", Bad)
+        claim["delays"] = listed(costs.pop("delays_ns", []), row(number))
+        claim["costs"] = {key: number(costs.get(key, 0))
+                          for key in ("delay_ns", "tick_period_ns", *SIX)}
+        if "refutation" in claim:
+            claim["refutation"] = tagged(claim["refutation"], REFUSALS)
+        return claim
+
+    def verify(self, claim):
+        """Raises AssertionError with what is wrong."""
+        name = claim["policy"]
+        is_clustered = name == "c-edf" or name.startswith("c-edf:")
+        known = ("edf", "some") if is_clustered else ORDERS.get(name.removesuffix(":"))
+        demand_that(known is not None, "there are no proofs for the policy")
+        order, width = known
+        says, why, places = claim["says"], claim.get("refutation"), claim["places"]
+        if says == "refuted":
+            demand_that(why and not places and "stuck" not in claim, "no refutation alone")
+            demand_that(self.refutes(order, why), "what is said to refute the set does not")
+            return
+        demand_that(why is None, "a refutation is given")
+        self.check_costs(claim)
+        self.check_places(claim, width)
+        for place in places:
+            place.enter(order, self.is_hard, self.tasks)
+            self.compare(claim, place, order)
+            if says == "yes":
+                demand_that(place.proof and not place.refusals, "no proof alone")
+                holds(place, place.proof)
+            else:
+                demand_that(place.refusals and not place.proof, "no refusals alone")
+                for refusal in place.refusals:
+                    demand_that(is_refused(place, refusal), "a test does not refuse the tasks")
+
+    def refutes(self, order, why):
+        everywhere = Place({"processors": self.cpus, "tasks": [], "inflated_ns": []})
+        everywhere.ids = list(range(len(self.tasks)))
+        everywhere.inflated = [t.e for t in self.tasks]
+        everywhere.enter(order, self.is_hard, self.tasks)
+        together = self.is_hard and all(t.phase == 0 for t in self.tasks)
+        kinds = {"UTILIZATION", "TASK"} | ({"DEMAND", "LATE"} if together else set())
+        return why["by"] in kinds and is_refused(everywhere, why)
+
+    def check_costs(self, claim):
+        costs, ways, delays = claim["costs"], claim["ways"], claim["delays"]
+        are_free = not any(costs[key] for key in SIX)
+        is_table = len(delays) == len(self.tasks) and all(len(r) == len(ways) for r in delays)
+        fits = {"one-delay": are_free and not ways and not delays,
+                "by-piece": are_free and is_table and not costs["delay_ns"]}
+        several = is_table and not costs["delay_ns"] and costs["tick_period_ns"] > 0
+        demand_that(fits.get(self.rule, several), "the costs are not those of the rule")
+
+    def check_places(self, claim, width):
+        free, counts = set(self.cpus), [0] * len(self.tasks)
+        for place in claim["places"]:
+            size = len(place.cpus)
+            fits = {"one": size == 1, "all": size == len(self.cpus), "some": size > 0}[width]
+            fits = fits and len(set(place.cpus)) == size and set(place.cpus) <= free
+            demand_that(fits, "it is no place of this policy")
+            free -= set(place.cpus)
+            is_whole = all(wcet.denominator == 1 for wcet in place.inflated)
+            demand_that(len(place.ids) == len(place.inflated) and is_whole, "a WCET is missing")
+            demand_that(place.ids == sorted(set(place.ids)), "the tasks are not in order")
+            for i in place.ids:
+                demand_that(i < len(counts) and self.tasks[i].allows(place.cpus), "not allowed")
+                counts[i] += 1
+        stuck = claim.get("stuck")
+        if claim["says"] == "yes":
+            in_order = stuck is None and all(count == 1 for count in counts)
+        elif stuck is None:
+            in_order = claim["places"] and all(count <= 1 for count in counts)
+        else:
+            demand_that(stuck < len(counts), "there is no such task")
+            left = any(self.tasks[stuck].allows([cpu]) for cpu in free)
+            in_order = not left and counts[stuck] == len(claim["places"]) \
+                and all(count <= 1 for i, count in enumerate(counts) if i != stuck)
+        demand_that(in_order, "a task is left out, or is in two places")
+
+    def compare(self, claim, place, order):
+        endless = Q(2 ** 64 - 1)
+        for i, stated, needed in zip(place.ids, place.inflated, self.needed(claim, place, order)):
+            needed = min(needed, endless)
+            most = endless if claim["says"] == "yes" else needed + 2
+            demand_that(needed <= stated <= most, f"`{self.tasks[i].name}` needs {ceil(needed)} ns")
+
+    def needed(self, claim, place, order):
+        """By task the least WCET that holds its overheads."""
+        costs, given, m = claim["costs"], [self.tasks[i] for i in place.ids], place.m
+        if self.rule == "one-delay":
+            return [t.e + costs["delay_ns"] for t in given]
+        ways = {"preemption"} | {self.ways[a, b] for n, a in enumerate(place.cpus)
+                                 for b in place.cpus[n + 1:]}
+        demand_that(ways <= set(claim["ways"]), "a way to resume has no delay")
+        columns = [claim["ways"].index(way) for way in ways]
+        own = [max(claim["delays"][i][c] for c in columns) for i in place.ids]
+        by_piece = self.rule == "by-piece"
+        is_unordered = any(t.jitter or t.blocking or t.priority >= 0 for t in self.tasks)
+
+        def disturbs(k, i):
+            if not by_piece or order == "any" or is_unordered:
+                return True
+            if place.is_fixed:
+                return place.ranks[k] < place.ranks[i]
+            return m > 1 or given[k].d < given[i].d
+        other = [max((own[i] for i in others(given, k) if disturbs(k, i)), default=Q(0))
+                 for k in range(len(given))]
+        if by_piece:
+            waits = m == 1 or len(given) > m
+            return [t.e + waits * o for t, o in zip(given, other)]
+        hard = self.is_hard and self.rule == "all-overheads"
+        a, b, i = {(0, 0): (2, 2, 0), (0, 1): (2, 2, 1), (1, 0): (3, 3, 0),
+                   (1, 1): (6, 5, 2)}[hard, m > 1]
+        fixed = costs["scheduling_ns"] * a + costs["context_switch_ns"] * b \
+            + costs["ipi_latency_ns"] * i + costs["tick_ns"] + costs["release_ns"] * len(given)
+        left = 1 - costs["tick_ns"] / costs["tick_period_ns"] \
+            - sum(costs["release_ns"] / t.p for t in given)
+        return [(t.e + o + d + fixed) / left if left > 0 else Q(2 ** 64)
+                for t, o, d in zip(given, own, other)]
+
+
+def answer(text):
+    """`verified`, `not verified: …` or `bad: …`, and the exit status."""
+    try:
+        certificate = Certificate(text)
+    except (Bad, RecursionError) as error:
+        return f"bad: {error}", 2
+    for claim in certificate.claims:
+        try:
+            certificate.verify(claim)
+        except AssertionError as error:
+            return f"not verified: {claim['policy']}: {error}", 1
+    return ("verified", 0) if certificate.claims else ("not verified: no claim is made", 1)
+
+
+def main(arguments):
+    if arguments == ["--lines"]:
+        for line in sys.stdin:
+            print(answer(line)[0])
+        return 0
+    try:
+        with open(arguments[0], encoding="utf-8") as file:
+            told, status = answer(file.read())
+    except (IndexError, OSError, UnicodeDecodeError) as error:
+        told, status = f"bad: {error}", 2
+    print(told)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
