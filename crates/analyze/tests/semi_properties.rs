@@ -2,7 +2,7 @@
 
 use analyze::partition::{Fit, Order};
 use analyze::semi::{edf_fm, edf_wm, nps_f, processors};
-use analyze::uniprocessor::{Work, edf};
+use analyze::uniprocessor::{Work, edf, longest_last};
 use model::assignment::{Slice, Slots};
 use model::{CpuId, Duration, Timing};
 use num_bigint::BigInt;
@@ -149,8 +149,15 @@ proptest! {
         };
         let by_utilization = (0..=most).rev().find(|e| fits(&with(*e))).unwrap();
         let expected = (1..=most).rev().find(|e| edf::decide(&with(*e)) == Ok(true)).unwrap_or(0);
-        let mut tasks = with(by_utilization);
-        prop_assert_eq!(edf::longest_last(&mut tasks, &mut Work::new()), Ok(ns(expected)));
+        for least in 0..=most {
+            let mut tasks = with(by_utilization);
+            let found = longest_last(&mut tasks, ns(least), &mut Work::new()).unwrap();
+            // Below `least` it need not be exact, but never is less.
+            match expected >= least {
+                true => prop_assert_eq!(found, ns(expected)),
+                false => prop_assert!(found < ns(least) && found >= ns(expected)),
+            }
+        }
     }
 
     #[test]

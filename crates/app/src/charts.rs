@@ -1,5 +1,5 @@
 //! The charts of a study as files: W, and S(U) at some points of the axis (000 §5, Fig. 5; 002 §6.3
-//! and §6.4), as SVG and PNG, in the form that a paper asks for.
+//! and §6.4), as SVG, PDF and PNG, in the form that a paper asks for.
 
 use crate::study::{crossings, curves, swept};
 use model::{Error, Result, files};
@@ -30,6 +30,8 @@ pub struct Options {
     pub log_x: bool,
     /// The y axis by its logarithm.
     pub log_y: bool,
+    /// Write PDF, too.
+    pub pdf: bool,
     /// Write PNG, too, at 300 pixels an inch.
     pub png: bool,
 }
@@ -206,6 +208,10 @@ fn write(
     let path = |ending: &str| dir.join(format!("{}.{ending}", figure.id));
     let mut written = vec![path("svg")];
     files::write(&path("svg"), figure.to_svg_as(&print))?;
+    if options.pdf {
+        files::write(&path("pdf"), figure.to_pdf_as(&print)?)?;
+        written.push(path("pdf"));
+    }
     if options.png {
         let dense = Print {
             scale: print.scale * PNG_INCH / INCH,

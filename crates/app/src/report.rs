@@ -22,6 +22,8 @@ pub struct Options {
     pub figures: Option<PathBuf>,
     /// Write figures as PNG, too.
     pub png: bool,
+    /// Write figures as PDF, too.
+    pub pdf: bool,
 }
 
 /// Pixels of a PNG for each of the figure's: enough for print.
@@ -64,7 +66,7 @@ pub fn make(options: &Options, watch: &dyn Watch) -> Result<Written> {
     let mut figures = Vec::new();
     if let Some(dir) = &options.figures {
         for figure in &made.figures {
-            figures.extend(write_figure(dir, figure, options.png)?);
+            figures.extend(write_figure(dir, figure, options)?);
         }
     }
     if let Some(path) = &page {
@@ -77,15 +79,18 @@ pub fn make(options: &Options, watch: &dyn Watch) -> Result<Written> {
     })
 }
 
-fn write_figure(dir: &Path, figure: &Figure, png: bool) -> Result<Vec<PathBuf>> {
+fn write_figure(dir: &Path, figure: &Figure, options: &Options) -> Result<Vec<PathBuf>> {
     let name = file_name(&figure.id);
-    let svg = dir.join(format!("{name}.svg"));
-    files::write(&svg, figure.to_svg())?;
-    let mut written = vec![svg];
-    if png {
-        let path = dir.join(format!("{name}.png"));
-        files::write(&path, figure.to_png(PNG_SCALE)?)?;
-        written.push(path);
+    let path = |ending: &str| dir.join(format!("{name}.{ending}"));
+    let mut written = vec![path("svg")];
+    files::write(&path("svg"), figure.to_svg())?;
+    if options.pdf {
+        files::write(&path("pdf"), figure.to_pdf()?)?;
+        written.push(path("pdf"));
+    }
+    if options.png {
+        files::write(&path("png"), figure.to_png(PNG_SCALE)?)?;
+        written.push(path("png"));
     }
     Ok(written)
 }

@@ -1,8 +1,8 @@
 //! Charts, pictures and pages: what a person looks at in the end.
 //!
 //! Every figure takes plain data, looks alike (`style`), reads in print, in grayscale and by the
-//! color-blind, and says in words what it shows. A figure is a list of shapes; `svg` and `png`
-//! write it.
+//! color-blind, and says in words what it shows. A figure is a list of shapes; `svg`, `png`
+//! and `pdf` write it.
 //!
 //! # Why plotters
 //!
@@ -20,7 +20,8 @@
 //! So plotters gives coordinates, grid and axes; the ticks (`axis`) and the backend (`sheet`) are
 //! ours, and through them every length, dash and class is as we want it. PNG is drawn from the same
 //! shapes with `tiny-skia`: `resvg`, which would render the SVG itself, takes 94 s of processor
-//! time to build.
+//! time to build. PDF is written from them, too, with `pdf-writer`, 2 s of it: `svg2pdf` brings a
+//! shaper of text and two crates for fonts, which take minutes, for labels of a few letters.
 
 #![forbid(unsafe_code)]
 
@@ -36,6 +37,7 @@ pub mod lines;
 pub mod misses;
 pub mod page;
 pub mod panel;
+pub mod pdf;
 pub mod platform;
 pub mod png;
 pub mod sampled;

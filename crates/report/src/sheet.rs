@@ -1,7 +1,8 @@
 //! What is on a figure: a list of shapes, and the drawing backend of plotters that records them.
 //!
 //! plotters counts in whole pixels; here one of its pixels is a tenth of one of the figure's, so
-//! that lines land where they belong. Shapes name inks, not colors; `svg` and `png` write the list.
+//! that lines land where they belong. Shapes name inks, not colors; `svg`, `png` and `pdf` write the
+//! list.
 
 use crate::style::Ink;
 use plotters_backend::text_anchor::{HPos, VPos};

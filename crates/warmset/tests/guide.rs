@@ -77,7 +77,7 @@ fn the_commands_of_the_guide_lead_to_a_figure() {
         "board/results.csv",
         "board/weighted.csv",
         "figures/weighted.svg",
-        "figures/weighted.png",
+        "figures/weighted.pdf",
         "figures/schedulability-0ms.svg",
         "explorer.html",
     ] {

@@ -28,10 +28,12 @@ fn a_builtin_profile_makes_a_page_that_fetches_and_runs_nothing() {
 }
 
 #[test]
-fn figures_are_written_as_svg_and_png() {
+fn figures_are_written_as_svg_pdf_and_png() {
     let dir = tempdir().unwrap();
+    let kinds = ["--png", "--pdf", "--figures"];
     warmset()
-        .args(["report", "--profile", "xeon-l7455", "--png", "--figures"])
+        .args(["report", "--profile", "xeon-l7455"])
+        .args(kinds)
         .arg(dir.path())
         .assert()
         .success();
@@ -39,6 +41,8 @@ fn figures_are_written_as_svg_and_png() {
     assert!(svg.contains("<title") && svg.contains("<desc") && svg.contains("viewBox"));
     let png = fs::read(dir.path().join("cpmd-xeon-l7455.png")).unwrap();
     assert!(png.starts_with(b"\x89PNG"));
+    let pdf = fs::read(dir.path().join("cpmd-xeon-l7455.pdf")).unwrap();
+    assert!(pdf.starts_with(b"%PDF-1.7") && pdf.ends_with(b"%%EOF"));
 }
 
 #[test]
@@ -128,6 +132,7 @@ fn what_cannot_be_reported_is_said_in_one_line() {
     assert!(refused(&["--profile", "xeon-l7456", "-o", "x.html"]).contains("xeon-l7455"));
     assert!(refused(&["--profile", "xeon-l7455"]).contains("nowhere to write to"));
     assert!(refused(&["--png"]).contains("--figures"));
+    assert!(refused(&["--pdf"]).contains("--figures"));
     fs::write(
         dir.path().join("profile.toml"),
         "version = 1\nplatfrom = \"x\"\n",

@@ -168,11 +168,15 @@ fn working_sets_are_swept() {
     assert!(
         results.join("schedulability-0B.svg").exists() && results.join("points.parquet").exists()
     );
-    study("plot --at 1MiB --png")
+    study("plot --at 1MiB --png --pdf --width 3.5in --font serif")
         .arg(&results)
         .assert()
         .success();
     assert!(results.join("schedulability-1MiB.png").exists());
+    let pdf = std::fs::read(results.join("schedulability-1MiB.pdf")).expect("a page");
+    let has = |text: &str| pdf.windows(text.len()).any(|part| part == text.as_bytes());
+    assert!(has("/MediaBox [0 0 252 "), "3.5 inches");
+    assert!(has("/BaseFont /WARMST+DejaVuSerif"));
     let sentence = refusal(study("plot --at 1ms").arg(&results));
     assert!(sentence.contains("`1ms` is not a size"), "{sentence}");
     let page = dir.path().join("explorer.html");

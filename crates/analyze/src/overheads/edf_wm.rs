@@ -286,17 +286,25 @@ impl Host for Site<'_> {
         self.trial(task, slice).map_or(Duration::ZERO, most)
     }
 
-    fn longest_slice(&mut self, task: u32, slice: &Timing, work: &mut Work) -> Duration {
+    fn longest_slice(
+        &mut self,
+        task: u32,
+        slice: &Timing,
+        least: Duration,
+        work: &mut Work,
+    ) -> Duration {
         let is_free = self.books.is_free;
         let Some(trial) = self.trial(task, slice) else {
             return Duration::ZERO;
         };
         let mut others = trial.others.clone().into_owned();
-        let longest = others.longest_slice(task, &trial.slice, work);
+        // Interrupts only take from it.
+        let least_with = least.saturating_add(trial.own);
+        let longest = others.longest_slice(task, &trial.slice, least_with, work);
         let budget = trial.budget(longest, slice);
         // Cutting takes for granted that the others hold without the slice: that its interrupts
         // have not undone.
-        if is_free || budget.is_zero() {
+        if is_free || budget < least || budget.is_zero() {
             return budget;
         }
         let mut all = others.timings().to_vec();

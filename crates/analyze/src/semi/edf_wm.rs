@@ -12,8 +12,9 @@
 //! its successor, whose first slice then comes late and still has to end by its window, so that its
 //! processor has more to do at once than its demand bound says. 002 limits itself to D = p.
 //!
-//! Exact integers: the longest slice is found by one pass of QPA that cuts it where the demand
-//! bound is exceeded ([`longest_last`](crate::uniprocessor::edf::longest_last)). Work is counted,
+//! Exact integers: the longest slice is found by cutting it where the demand bound is exceeded
+//! ([`longest_last`](crate::uniprocessor::longest_last)), as far as it may be among the longest; a
+//! number of slices that upper bounds do not let hold the task is given up at once. Work is counted,
 //! so that the same set always gets the same answer: a slice is the longest that [`STEPS`] prove
 //! (where a processor would be full to the last nanosecond, the demand of very long intervals
 //! decides, and a slice that leaves it a little more is taken instead); a placement that as many do
@@ -30,7 +31,6 @@ use crate::verdict::{Exactness, Guarantee, NotApplicable};
 use model::assignment::{Slice, Slices};
 use model::{CpuId, Duration, Timing};
 pub(crate) use processor::{Item, Processor};
-use std::collections::BinaryHeap;
 
 /// What may be chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,8 +96,15 @@ pub(crate) trait Host {
     /// No slice in this window can be longer. Not below [`Host::longest_slice`].
     fn slice_at_most(&self, task: u32, slice: &Timing) -> Duration;
     /// The longest execution in this window, at most `slice.wcet`, that fits and that the work
-    /// allowed proves to fit.
-    fn longest_slice(&mut self, task: u32, slice: &Timing, work: &mut Work) -> Duration;
+    /// allowed proves to fit. Where that is below `least` the search may end early: the result is
+    /// below `least`, too, but proves nothing.
+    fn longest_slice(
+        &mut self,
+        task: u32,
+        slice: &Timing,
+        least: Duration,
+        work: &mut Work,
+    ) -> Duration;
     /// Takes a slice that is not longer. `None`: it cannot be one.
     fn add_slice(&mut self, task: u32, slice: Timing, position: Position) -> Option<()>;
 }
@@ -251,7 +258,9 @@ fn split<H: Host>(
 /// The `count` longest slices in this window, longest first, if none is below `shortest` and they
 /// hold `wcet` together.
 ///
-/// Upper bounds go first: a processor's slice is computed only if it may be among the longest.
+/// Upper bounds go first: a processor's slice is computed only if it may be among the longest, and
+/// only as far as together with the longest that others may have it may hold `wcet`. Bounds only
+/// fall, so that where they do not suffice once, no slices do.
 fn longest_slices<H: Host>(
     processors: &mut [H],
     task: u32,
@@ -260,7 +269,7 @@ fn longest_slices<H: Host>(
     shortest: Duration,
     work: &mut Work,
 ) -> Option<Vec<(usize, Duration)>> {
-    let mut offers: BinaryHeap<Offer> = BinaryHeap::with_capacity(processors.len());
+    let mut offers: Vec<Offer> = Vec::with_capacity(processors.len());
     for (p, processor) in processors.iter().enumerate() {
         work.spend(processor.len() as u64 + 1);
         offers.push(Offer {
@@ -269,36 +278,34 @@ fn longest_slices<H: Host>(
             proven: false,
         });
     }
-    let together = |parts: &mut dyn Iterator<Item = Duration>| -> u128 {
-        parts.take(count).map(|s| u128::from(s.nanos())).sum()
-    };
-    let mut bounds: Vec<Duration> = offers.iter().map(|o| o.slice).collect();
-    bounds.sort_unstable_by_key(|s| std::cmp::Reverse(*s));
-    if together(&mut bounds.into_iter()) < u128::from(wcet.nanos()) {
-        return None;
-    }
+    // The best is at the end.
+    offers.sort_unstable();
     let mut parts = Vec::with_capacity(count);
-    while let Some(offer) = offers.pop() {
-        if offer.slice < shortest || offer.slice.is_zero() || work.left() == 0 {
+    let mut missing = u128::from(wcet.nanos());
+    while parts.len() < count {
+        let offer = offers.pop()?;
+        let rest = offers.iter().rev().take(count - parts.len() - 1);
+        let rest: u128 = rest.map(|o| u128::from(o.slice.nanos())).sum();
+        let least = u64::try_from(missing.saturating_sub(rest)).unwrap_or(u64::MAX);
+        let least = Duration::from_nanos(least.max(1)).max(shortest);
+        if offer.slice < least || work.left() == 0 {
             return None;
         }
         let p = offer.processor.0;
-        if !offer.proven {
-            let slice = processors[p].longest_slice(task, slice, work);
-            offers.push(Offer {
-                slice,
-                proven: true,
-                ..offer
-            });
+        if offer.proven {
+            parts.push((p, offer.slice));
+            missing = missing.saturating_sub(u128::from(offer.slice.nanos()));
             continue;
         }
-        parts.push((p, offer.slice));
-        if parts.len() == count {
-            break;
-        }
+        let proven = Offer {
+            slice: processors[p].longest_slice(task, slice, least, work),
+            proven: true,
+            ..offer
+        };
+        let place = offers.partition_point(|o| *o < proven);
+        offers.insert(place, proven);
     }
-    let enough = together(&mut parts.iter().map(|(_, s)| *s)) >= u128::from(wcet.nanos());
-    (parts.len() == count && enough).then_some(parts)
+    Some(parts)
 }
 
 /// Cuts the last slice to what is missing. If that is below the shortest, it is lengthened, and the

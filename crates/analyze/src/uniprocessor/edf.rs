@@ -7,14 +7,15 @@
 //! synchronous periodic, independent tasks; arbitrary deadlines.
 //!
 //! All in integers. The bound L on the first violation only has to be an upper bound, so it is
-//! computed in 64-bit fixed point, rounded up; where U is too near 1 for that, L is the synchronous
-//! busy period.
+//! computed in 64-bit fixed point, rounded up; where U is too near 1 for that, L is the hyperperiod
+//! or the synchronous busy period.
 
 use super::delayed::released_within;
 use super::demand::Columns;
 use super::{LIMIT, Work, div};
-use crate::verdict::{Decision, NotApplicable};
-use model::{Duration, Ratio, Timing, exact};
+use crate::verdict::Decision;
+use model::{Ratio, Timing, exact};
+use num_integer::Integer;
 use std::cmp::Ordering;
 
 /// Does EDF meet every deadline of these tasks on one processor of their own? Exact; see [`LIMIT`].
@@ -45,107 +46,45 @@ pub fn decide_by_demand_within(tasks: &[Timing], work: &mut Work) -> Decision {
     if tasks.iter().all(|t| t.deadline >= t.period) {
         return Ok(true);
     }
-    if let Some(bound) = violation_bound(tasks) {
-        return search(tasks, bound, work);
-    }
-    // The busy period may be endless for our purposes; most overloads show before the longest
-    // deadline.
     let longest = tasks.iter().map(|t| t.deadline.nanos()).max().unwrap_or(0);
-    if search(tasks, u128::from(longest), work) == Ok(false) {
+    let longest = u128::from(longest);
+    let bound = match violation_bound(tasks) {
+        Some(bound) if bound <= FAR * longest => return search(tasks, bound, work),
+        Some(bound) => Some(hyperperiod(tasks).map_or(bound, |repeats| repeats.min(bound))),
+        None => hyperperiod(tasks),
+    };
+    // Where there is far to go, most overloads show before the longest deadline.
+    if search(tasks, longest, work) == Ok(false) {
         return Ok(false);
     }
-    match busy_period(tasks, work) {
+    match bound.or_else(|| busy_period(tasks, work)) {
         Some(bound) => search(tasks, bound, work),
         None => Err(LIMIT),
     }
 }
 
-/// The longest WCET of the last task, at most the one that it has, with which EDF meets every
-/// deadline; it is left there.
-///
-/// The others must be schedulable without it, U ≤ 1 with it, and its WCET within its deadline. One
-/// pass of QPA instead of a bisection over many (Zhang, Burns, Baruah 2011, sensitivity): where the
-/// demand exceeds t, the WCET is cut to what t admits. What was checked above t holds for every
-/// shorter WCET, so that the pass goes on downwards from there.
-///
-/// # Errors
-/// [`LIMIT`]; the WCET that is left is then an upper bound only.
-pub fn longest_last(tasks: &mut [Timing], work: &mut Work) -> Result<Duration, NotApplicable> {
-    let Some(last) = tasks.last().copied() else {
-        return Ok(Duration::ZERO);
-    };
-    if tasks.iter().all(|t| t.deadline >= t.period) {
-        return Ok(last.wcet);
-    }
-    // Early deadlines cut most: what follows then starts from a busy period that is not needlessly
-    // long.
-    let window = u128::from(last.deadline.nanos());
-    let early: Vec<u128> = tasks
-        .iter()
-        .rev()
-        .map(|t| u128::from(t.deadline.nanos()))
-        .filter(|d| *d >= window)
-        .take(EARLY)
-        .collect();
-    for t in early {
-        if !work.spend(tasks.len() as u64) {
-            return Err(LIMIT);
-        }
-        cut_last(tasks, t);
-    }
-    let first_deadline = tasks.iter().map(|t| t.deadline.nanos()).min().unwrap_or(0);
-    let mut limit = violation_bound(tasks)
-        .or_else(|| busy_period(tasks, work))
-        .ok_or(LIMIT)?;
-    let mut next = last_deadline_before(tasks, limit + 1);
-    let mut columns = Columns::of(tasks);
-    while let Some(t) = next {
-        let cost = if t >> 64 == 0 { 1 } else { 8 };
-        if !work.spend(cost * tasks.len() as u64) {
-            return Err(LIMIT);
-        }
-        let mut h = columns.demand(tasks, t);
-        if h > t {
-            h = cut_last(tasks, t);
-            columns.set_last(tasks);
-            // Less is asked for: the first violation lies before a lower bound.
-            limit = limit.min(violation_bound(tasks).unwrap_or(limit));
-            if limit < t {
-                next = last_deadline_before(tasks, limit + 1);
-                continue;
-            }
-        }
-        if h <= u128::from(first_deadline) || tasks.last().is_none_or(|l| l.wcet.is_zero()) {
-            break;
-        }
-        next = if h < t {
-            Some(h)
-        } else {
-            last_deadline_before(tasks, t)
-        };
-    }
-    Ok(tasks.last().map_or(Duration::ZERO, |l| l.wcet))
-}
+/// From so many times the longest deadline on the hyperperiod is asked whether it is shorter than
+/// the bound.
+const FAR: u128 = 16;
 
-/// At how many early deadlines [`longest_last`] looks first.
-const EARLY: usize = 16;
-
-/// Cuts the WCET of the last task to what the demand of the others by `t` leaves; the demand that
-/// remains.
-fn cut_last(tasks: &mut [Timing], t: u128) -> u128 {
-    let Some((last, others)) = tasks.split_last_mut() else {
-        return 0;
-    };
-    let others = demand(others, t);
-    let Some(beyond) = t.checked_sub(u128::from(last.deadline.nanos())) else {
-        return others;
-    };
-    let jobs = div(beyond, last.period.nanos()) + 1;
-    let admitted = t.saturating_sub(others) / jobs;
-    if admitted < u128::from(last.wcet.nanos()) {
-        last.wcet = Duration::from_nanos(u64::try_from(admitted).unwrap_or(u64::MAX));
+/// A time after which no deadline is missed if none is before, U ≤ 1: the least common multiple H of
+/// all periods, after the longest D − p.
+///
+/// From the longest D − p on, h(t + H) = h(t) + U H, so that h(t + H) − (t + H) ≤ h(t) − t. `None`:
+/// beyond 2^100.
+pub(super) fn hyperperiod(tasks: &[Timing]) -> Option<u128> {
+    let mut common: u128 = 1;
+    let mut longest = 0;
+    for t in tasks {
+        let period = t.period.nanos().max(1);
+        let rest = u64::try_from(common % u128::from(period)).unwrap_or(0);
+        common = common.checked_mul(u128::from(period / rest.gcd(&period)))?;
+        if common >> 100 != 0 {
+            return None;
+        }
+        longest = longest.max(t.deadline.nanos().saturating_sub(period));
     }
-    others + jobs * u128::from(last.wcet.nanos())
+    Some(common + u128::from(longest))
 }
 
 /// QPA: is h(t) ≤ t for all t ≤ `bound`? Downwards; between h(t) and t there is no violation,
@@ -197,7 +136,7 @@ pub fn demand(tasks: &[Timing], t: u128) -> u128 {
 }
 
 /// The latest absolute deadline before `t`.
-fn last_deadline_before(tasks: &[Timing], t: u128) -> Option<u128> {
+pub(super) fn last_deadline_before(tasks: &[Timing], t: u128) -> Option<u128> {
     tasks
         .iter()
         .filter_map(|task| {
@@ -210,7 +149,7 @@ fn last_deadline_before(tasks: &[Timing], t: u128) -> Option<u128> {
 
 /// An upper bound on the first t with h(t) > t: max(max(Dᵢ − pᵢ), Σ (pᵢ − Dᵢ) uᵢ / (1 − U)); `None`
 /// where 1 − U is below the resolution of the fixed point, or the bound beyond 2^100.
-fn violation_bound(tasks: &[Timing]) -> Option<u128> {
+pub(super) fn violation_bound(tasks: &[Timing]) -> Option<u128> {
     violation_bound_from(tasks, 0)
 }
 

@@ -10,8 +10,10 @@ mod demand;
 pub mod edf;
 pub mod edf_response;
 pub mod fixed_priority;
+mod longest;
 
 use crate::verdict::NotApplicable;
+pub use longest::longest_last;
 
 /// Why an exact test gives no answer: its work is bounded.
 pub const LIMIT: NotApplicable = NotApplicable::Limit(

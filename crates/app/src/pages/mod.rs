@@ -298,7 +298,7 @@ pub fn next(dir: &Path) -> Vec<(String, String)> {
             "names the studies of the papers; `warmset study run` runs one, or one of your own".to_owned(),
         ),
         (
-            format!("warmset report {dir} --figures plots --png"),
+            format!("warmset report {dir} --figures plots --pdf"),
             "writes every figure as a file, for a paper".to_owned(),
         ),
     ]

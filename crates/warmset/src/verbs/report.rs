@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   warmset report warmset-report                          make warmset-report/index.html again
-  warmset report warmset-report --figures plots --png    its figures as files, for a paper
+  warmset report warmset-report --figures plots --pdf    its figures as files, for a paper
   warmset report --profile xeon-l7455 --figures plots    the figures of a built-in profile
 
 A directory may hold platform.toml, profile.toml and samples.parquet; what is missing is left out.")]
@@ -31,6 +31,9 @@ pub struct Args {
     /// Write figures as PNG too
     #[arg(long, requires = "figures")]
     pub png: bool,
+    /// Write figures as PDF too, whose text stays text
+    #[arg(long, requires = "figures")]
+    pub pdf: bool,
     #[command(flatten)]
     pub printed: Printed,
 }
@@ -43,6 +46,7 @@ pub fn run(args: Args) -> Result<Answer> {
         output: args.output,
         figures: args.figures,
         png: args.png,
+        pdf: args.pdf,
     };
     let console = Console::new()?;
     let written = app::report::make(&options, &console)?;

@@ -137,7 +137,7 @@ struct MergeArgs {
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   warmset study plot fig5 --at 0us --at 500us
-  warmset study plot fig5 --png --width 3.5in --font serif --font-size 7pt --no-title -o paper")]
+  warmset study plot fig5 --pdf --width 3.5in --font serif --font-size 7pt --no-title -o paper")]
 struct PlotArgs {
     /// A directory that `warmset study run -o` made
     #[arg(value_name = "DIR")]
@@ -152,6 +152,9 @@ struct PlotArgs {
     /// Write PNG, too, at 300 pixels an inch
     #[arg(long)]
     png: bool,
+    /// Write PDF, too, whose text stays text
+    #[arg(long)]
+    pdf: bool,
     /// Width on paper, such as `3.5in` or `89mm` [default: 470px]
     #[arg(long, value_name = "LENGTH")]
     width: Option<Length>,
@@ -201,6 +204,7 @@ impl PlotArgs {
             log_x: self.log.contains(&AxisName::X),
             log_y: self.log.contains(&AxisName::Y),
             png: self.png,
+            pdf: self.pdf,
         }
     }
 }

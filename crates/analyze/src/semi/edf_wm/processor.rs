@@ -2,7 +2,7 @@
 //! be.
 
 use super::{Host, Position, STEPS};
-use crate::uniprocessor::{Work, edf};
+use crate::uniprocessor::{Work, edf, longest_last};
 use model::{Duration, Ratio, Timing, exact};
 
 /// One, in units of 2^-64.
@@ -127,7 +127,13 @@ impl Host for Processor {
         ))
     }
 
-    fn longest_slice(&mut self, task: u32, slice: &Timing, work: &mut Work) -> Duration {
+    fn longest_slice(
+        &mut self,
+        task: u32,
+        slice: &Timing,
+        least: Duration,
+        work: &mut Work,
+    ) -> Duration {
         let mut top = self.slice_at_most(task, slice);
         self.tasks.push(Timing {
             wcet: top,
@@ -142,7 +148,7 @@ impl Host for Processor {
         let limit = self.limit();
         let mut idle = 1_u128 << 40;
         let longest = loop {
-            if let Ok(longest) = work.lend(limit, |w| edf::longest_last(&mut self.tasks, w)) {
+            if let Ok(longest) = work.lend(limit, |w| longest_last(&mut self.tasks, least, w)) {
                 break longest;
             }
             // Too near to a full processor: leave it more time, at first 2^-20 of it, then ever
@@ -153,7 +159,7 @@ impl Host for Processor {
                 u64::try_from(share_of(left, slice.period)).unwrap_or(u64::MAX),
             );
             top = self.tasks[last].wcet.min(spare);
-            if top.is_zero() || work.left() == 0 {
+            if top < least || top.is_zero() || work.left() == 0 {
                 break Duration::ZERO;
             }
             self.tasks[last].wcet = top;
