@@ -156,6 +156,14 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ("cache-coloring", &["cache coloring --platform pentium-90"]),
     ("cache-filter", &["cache filter --platform pentium-90"]),
     (
+        "cache-sets",
+        &["cache sets --platform core-i7 --sets 1 --for 200ms --distributions medium"],
+    ),
+    (
+        "cache-videos",
+        &["cache videos --platform core-i7 --videos 2 --for 100ms"],
+    ),
+    (
         "tour",
         &["tour --platform xeon-l7455 --profile xeon-l7455 --sets 1 -o toured"],
     ),
@@ -215,7 +223,7 @@ fn what_studies_keep_and_say_is_as_its_schema_says() {
 }
 
 /// By the first words of a command, the schema of its answer; longer ones stand first.
-const VERBS: [(&str, &str); 14] = [
+const VERBS: [(&str, &str); 16] = [
     ("profile show", "profile-values"),
     ("trace check", "trace-check"),
     ("trace stats", "trace-stats"),
@@ -227,6 +235,8 @@ const VERBS: [(&str, &str); 14] = [
     ("platform", "platform"),
     ("check", "check"),
     ("simulate", "simulate"),
+    ("cache sets", "cache-sets"),
+    ("cache videos", "cache-videos"),
     ("cache", "cache"),
     ("report", "report"),
     ("tour", "tour"),

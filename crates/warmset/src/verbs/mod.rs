@@ -72,7 +72,7 @@ pub enum Verb {
     Check(check::Args),
     /// Draw random task sets
     Generate(generate::Args),
-    /// Turn files of rt-app into task sets, and task sets into files of rt-app
+    /// Turn files of rt-app, SimSo and Cheddar into task sets, and task sets into such files
     Convert(convert::Args),
     /// List the policies: what each does, which tests answer for it
     Policies(policies::Args),
