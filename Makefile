@@ -5,7 +5,7 @@ CARGO ?= cargo
 WARMSET := target/release/warmset
 
 .PHONY: tour tour-long build install install-words install-task install-color test rounds lint unit smoke test-explorer \
-	explorer-libraries exact certificates bench live soak many faults sanitize book clean
+	explorer-libraries exact certificates bench live soak many faults sanitize deb try-deb book clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -150,6 +150,12 @@ sanitize:
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --locked --no-fail-fast \
 		--target $(HOST) --target-dir target/sanitize \
 		-p warmset-sys -p warmset-task -p warmset-machine -p warmset-partition --lib
+
+## A package for Debian 12, in target/debian; and, as root, a trial of it in a fresh Debian of its own.
+deb:
+	CARGO="$(CARGO)" sh packages/deb.sh
+try-deb:
+	sh packages/try_deb.sh
 
 ## The documentation as a site with search, in target/book; no link in it is dead.
 book:
