@@ -4,7 +4,7 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour tour-long build install install-words install-task install-color test rounds lint unit smoke test-explorer \
+.PHONY: tour tour-long build install install-words install-task install-color test rounds lint unit smoke test-explorer test-slurm \
 	explorer-libraries exact certificates bench live soak many faults sanitize deb try-deb book clean
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
@@ -99,6 +99,10 @@ smoke:
 test-explorer:
 	$(CARGO) build --locked -p warmset
 	sh tests/explorer.sh target/debug/warmset
+
+## As root: a study as an array of jobs of a real Slurm of one node, set up and taken down again.
+test-slurm: build
+	sh tests/slurm.sh $(WARMSET)
 
 ## Fetches the libraries of the explorer's charts again: make explorer-libraries D3=7.9.2 PLOT=0.6.17
 D3 ?= 7.9.2
