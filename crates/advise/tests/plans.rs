@@ -207,9 +207,7 @@ fn every_change_that_is_proposed_makes_the_set_hold() {
 
 #[test]
 fn costs_are_charged_as_check_charges_them_and_are_stretched() {
-    let platform = Platform::find("xeon-l7455")
-        .expect("built in")
-        .scaled(2);
+    let platform = Platform::find("xeon-l7455").expect("built in").scaled(2);
     let platform = platform.expect("two processors");
     let profile = Profile::find("xeon-l7455").expect("built in");
     let plain = draw(&mut Random::new(5), 8, 1.5);
