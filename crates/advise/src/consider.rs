@@ -41,26 +41,30 @@ pub(crate) struct Looked {
     pub searched: Searched,
 }
 
+/// The most tasks of which other placements in clusters of several processors are tried, whose tests
+/// look at pairs of tasks.
+const MOST_IN_CLUSTERS: usize = 60;
+
 /// How placements that `check` makes are told of.
 const BY_CHECK: &str = "as `check` places the tasks";
 
-/// Looks for a plan under a candidate.
+/// Asks about a candidate as `check` does. Priorities that have to be looked for are left to
+/// [`deepen`].
 ///
 /// # Errors
 /// As [`analyze::policies::judge`].
-pub(crate) fn consider(
-    asked: &Asked<'_>,
-    candidate: Candidate,
-    effort: &Effort,
-    pace: &Pace<'_>,
-) -> Result<Looked> {
+pub(crate) fn ask(asked: &Asked<'_>, candidate: Candidate) -> Result<Looked> {
     let mut searched = Searched::default();
     let state = match &candidate {
-        Candidate::Policy(spec) => policy(asked, spec, effort, &mut searched, pace)?,
-        Candidate::PrioritiesOnProcessors(spec) => {
-            on_processors(asked, spec, effort, &mut searched, pace)?
+        Candidate::Policy(spec) => {
+            searched.placements += 1;
+            match asked.sought(spec, Limits::default())? {
+                Sought::NotJudged(why) => State::NotJudged(why),
+                Sought::Refused(why) => State::Fails(why),
+                Sought::Holds(assignment) => plan(spec, assignment, BY_CHECK.to_owned()),
+            }
         }
-        Candidate::GlobalPriorities(spec) => globally(asked, spec, &mut searched, pace)?,
+        Candidate::PrioritiesOnProcessors(_) | Candidate::GlobalPriorities(_) => State::NotTried,
     };
     Ok(Looked {
         candidate,
@@ -69,80 +73,104 @@ pub(crate) fn consider(
     })
 }
 
-fn policy(
+/// Looks for a plan that `check` does not find, or for a better one.
+///
+/// # Errors
+/// As [`analyze::policies::judge`].
+pub(crate) fn deepen(
+    asked: &Asked<'_>,
+    looked: &mut Looked,
+    effort: &Effort,
+    pace: &Pace<'_>,
+) -> Result<()> {
+    let searched = &mut looked.searched;
+    let state = match &looked.candidate {
+        Candidate::PrioritiesOnProcessors(spec) => {
+            Some(on_processors(asked, spec, effort, searched, pace)?)
+        }
+        Candidate::GlobalPriorities(spec) => Some(globally(asked, spec, searched, pace)?),
+        Candidate::Policy(spec) => match (&looked.state, spec.needs()?) {
+            (State::NotJudged(_) | State::NotTried, _) => None,
+            (State::Fails(_), Needs::Slices { .. }) => slices(asked, spec, searched)?,
+            (state, Needs::Clusters(_)) => {
+                let state = state.clone();
+                placements(asked, spec, &state, effort, searched, pace)?
+            }
+            _ => None,
+        },
+    };
+    if let Some(state) = state {
+        looked.state = state;
+    }
+    Ok(())
+}
+
+fn plan(spec: &Spec, assignment: Assignment, found_by: String) -> State {
+    State::Holds(Plan {
+        spec: spec.clone(),
+        assignment,
+        priorities: None,
+        found_by,
+    })
+}
+
+/// Slices by other fits than the first.
+fn slices(asked: &Asked<'_>, spec: &Spec, searched: &mut Searched) -> Result<Option<State>> {
+    for fit in [Fit::Best, Fit::Worst, Fit::Next] {
+        let limits = Limits {
+            slices: Some(fit),
+            ..Limits::default()
+        };
+        searched.placements += 1;
+        if let Sought::Holds(assignment) = asked.sought(spec, limits)? {
+            return Ok(Some(plan(spec, assignment, format!("slices by {fit}"))));
+        }
+    }
+    Ok(None)
+}
+
+/// Other placements of a policy that packs tasks.
+fn placements(
     asked: &Asked<'_>,
     spec: &Spec,
+    state: &State,
     effort: &Effort,
     searched: &mut Searched,
     pace: &Pace<'_>,
-) -> Result<State> {
-    searched.placements += 1;
-    let (first, why) = match asked.sought(spec, Limits::default())? {
-        Sought::NotJudged(why) => return Ok(State::NotJudged(why)),
-        Sought::Holds(assignment) => (Some(assignment), String::new()),
-        Sought::Refused(why) => (None, why),
+) -> Result<Option<State>> {
+    // Given priorities are looked up in the order of the set.
+    let ordered = by_own_priorities(asked, spec)?;
+    let set = ordered.as_ref().map_or(asked.set, |o| &o.set);
+    let here = asked.with_set(set);
+    let places = Places::of(set, here.platform, spec, here.guarantee, &here.costs)?;
+    let Some(mut places) = places.filter(|p| p.clusters().len() > 1) else {
+        return Ok(None);
     };
-    let plan = |assignment: Assignment, found_by: String| {
-        State::Holds(Plan {
-            spec: spec.clone(),
-            assignment,
-            priorities: None,
-            found_by,
-        })
+    let known = match state {
+        State::Holds(plan) => match &plan.assignment {
+            Assignment::Clustered(c) => Some(Placement {
+                place_of: match &ordered {
+                    Some(ordered) => ordered.here(&c.cluster_of),
+                    None => c.cluster_of.clone(),
+                },
+                found_by: plan.found_by.clone(),
+            }),
+            _ => None,
+        },
+        _ => None,
     };
-    match spec.needs()? {
-        Needs::Slices { .. } if first.is_none() => {
-            for fit in [Fit::Best, Fit::Worst, Fit::Next] {
-                let limits = Limits {
-                    slices: Some(fit),
-                    ..Limits::default()
-                };
-                searched.placements += 1;
-                if let Sought::Holds(assignment) = asked.sought(spec, limits)? {
-                    return Ok(plan(assignment, format!("slices by {fit}")));
-                }
-            }
-        }
-        Needs::Clusters(_) => {
-            // Given priorities are looked up in the order of the set.
-            let ordered = by_own_priorities(asked, spec)?;
-            let set = ordered.as_ref().map_or(asked.set, |o| &o.set);
-            let here = asked.with_set(set);
-            let (platform, guarantee) = (here.platform, here.guarantee);
-            let places = Places::of(set, platform, spec, guarantee, &here.costs)?;
-            let Some(mut places) = places.filter(|p| p.clusters().len() > 1) else {
-                return Ok(match first {
-                    Some(assignment) => plan(assignment, BY_CHECK.to_owned()),
-                    None => State::Fails(why),
-                });
+    let found = placed(&mut places, set, known, effort, searched, pace);
+    Ok(Some(match (found, state) {
+        (Some(found), _) => {
+            let place_of = match &ordered {
+                Some(ordered) => ordered.restored(&found.place_of),
+                None => found.place_of,
             };
-            let known = first.as_ref().and_then(|a| match a {
-                Assignment::Clustered(c) => Some(Placement {
-                    place_of: ordered
-                        .as_ref()
-                        .map_or_else(|| c.cluster_of.clone(), |o| o.here(&c.cluster_of)),
-                    found_by: BY_CHECK.to_owned(),
-                }),
-                _ => None,
-            });
-            let found = placed(&mut places, set, known, effort, searched, pace);
-            return Ok(match found {
-                Some(found) => {
-                    let place_of = match &ordered {
-                        Some(ordered) => ordered.restored(&found.place_of),
-                        None => found.place_of,
-                    };
-                    plan(places.assignment(place_of), found.found_by)
-                }
-                None => State::Fails(in_spite(&why, searched)),
-            });
+            plan(spec, places.assignment(place_of), found.found_by)
         }
-        _ => {}
-    }
-    Ok(match first {
-        Some(assignment) => plan(assignment, BY_CHECK.to_owned()),
-        None => State::Fails(why),
-    })
+        (None, State::Fails(why)) => State::Fails(in_spite(why, searched)),
+        (None, state) => state.clone(),
+    }))
 }
 
 /// What breaks a policy, of which all placements were tried, or many.
@@ -152,6 +180,7 @@ fn in_spite(why: &str, searched: &Searched) -> String {
     let what = what.replace(" by any of the heuristics", "");
     match searched.is_exact {
         true => format!("{what}; no other placement holds either"),
+        false if searched.placements <= 1 => why.to_owned(),
         false => format!(
             "{what}; {} other packings fail too, another may hold",
             searched.placements
@@ -170,7 +199,11 @@ fn placed(
     pace: &Pace<'_>,
 ) -> Option<Placement> {
     let single = places.are_single();
+    let effort = &effort.of(single);
     let mut found: Vec<Placement> = known.into_iter().collect();
+    if !single && set.len() > MOST_IN_CLUSTERS {
+        return found.into_iter().next();
+    }
     if found.is_empty() || single {
         let ground = ByTests::of(places);
         for more in pack::all(&ground, set, searched) {

@@ -65,6 +65,19 @@ impl Default for Effort {
     }
 }
 
+impl Effort {
+    /// The effort for places that are single processors, or clusters, whose tests take longer.
+    fn of(self, single: bool) -> Self {
+        match single {
+            true => self,
+            false => Effort {
+                rounds: self.rounds / 10,
+                steps: self.steps / 25,
+            },
+        }
+    }
+}
+
 /// What is searched. By default every policy that `check` judges.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -94,7 +107,7 @@ pub fn advise(asked: &Asked<'_>, options: &Options, pace: &Pace<'_>) -> Result<A
     judge(asked, &mut judged, pace)?;
     sort(&mut judged);
     let mut policies: Vec<Considered> = judged.iter().map(considered).collect();
-    let mut not_tried = left_out(&judged, &options.effort);
+    let mut not_tried = left_out(&judged);
     let mut recommendation = None;
     let mut changes = Vec::new();
     match judged.first().and_then(plan_of) {
@@ -151,18 +164,18 @@ pub fn advise(asked: &Asked<'_>, options: &Options, pace: &Pace<'_>) -> Result<A
     })
 }
 
-/// Looks at every candidate.
+/// Looks at every candidate: first as `check` does, then further.
 fn look(
     asked: &Asked<'_>,
     candidates: Vec<Candidate>,
     effort: &Effort,
     pace: &Pace<'_>,
 ) -> Result<Vec<Judged>> {
-    pace.begin("Looking for plans", candidates.len() as u64);
+    pace.begin("Looking for plans", 2 * candidates.len() as u64);
     let mut all = Vec::with_capacity(candidates.len());
     for candidate in candidates {
         let looked = match pace.goes_on() {
-            true => consider::consider(asked, candidate, effort, pace)?,
+            true => consider::ask(asked, candidate)?,
             false => Looked {
                 candidate,
                 state: State::NotTried,
@@ -173,6 +186,12 @@ fn look(
             looked,
             verdict: None,
         });
+        pace.step();
+    }
+    for one in &mut all {
+        if pace.goes_on() {
+            consider::deepen(asked, &mut one.looked, effort, pace)?;
+        }
         pace.step();
     }
     Ok(all)
@@ -323,7 +342,7 @@ fn recommend(
 }
 
 /// What was not tried, with counts.
-fn left_out(all: &[Judged], effort: &Effort) -> Vec<String> {
+fn left_out(all: &[Judged]) -> Vec<String> {
     let mut left = Vec::new();
     let untried: Vec<String> = all
         .iter()
@@ -347,23 +366,23 @@ fn left_out(all: &[Judged], effort: &Effort) -> Vec<String> {
             "how far {unmeasured} of the plans can be stretched"
         ));
     }
-    let heuristic = all
-        .iter()
-        .filter(|j| j.looked.searched.tests > 0 && !j.looked.searched.is_exact);
-    for one in heuristic {
-        let searched = &one.looked.searched;
-        let what = match &one.looked.state {
-            State::Holds(_) => "a placement that bears more may exist",
-            _ => "a placement that holds may exist",
-        };
-        left.push(format!(
-            "{}: heuristic, {} placements and {} tests of places tried, at most {} steps of branch \
-             and bound each; {what}",
-            one.looked.candidate.spec(),
-            searched.placements,
-            searched.tests,
-            effort.steps
-        ));
+    for one in all.iter().filter(|j| !j.looked.searched.is_exact) {
+        let (spec, searched) = (one.looked.candidate.spec(), &one.looked.searched);
+        if searched.orders > 0 && plan_of(one).is_none() {
+            left.push(format!(
+                "{spec}: heuristic, {} orders of priorities tried, another may hold",
+                searched.orders
+            ));
+        } else if searched.tests > 0 {
+            let what = match plan_of(one) {
+                Some(_) => "a placement that bears more may exist",
+                None => "a placement that holds may exist",
+            };
+            left.push(format!(
+                "{spec}: heuristic, {} placements and {} tests of places tried; {what}",
+                searched.placements, searched.tests
+            ));
+        }
     }
     left
 }

@@ -91,24 +91,21 @@ pub(crate) fn global(
 fn proposed(set: &TaskSet, m: usize) -> Vec<(&'static str, Vec<u32>)> {
     let m = m as f64;
     let k = (m - 1.0 + (5.0 * m * m - 6.0 * m + 1.0).sqrt()) / (2.0 * m);
-    type Key = dyn Fn(&Timing) -> f64;
-    let by = |key: &Key| -> Vec<u32> {
-        let keys: Vec<f64> = set.timings().iter().map(key).collect();
+    let ns = |d: model::Duration| d.nanos() as f64;
+    let keys =
+        |key: &dyn Fn(&Timing) -> f64| -> Vec<f64> { set.timings().iter().map(key).collect() };
+    let by = |keys: Vec<f64>| {
         let mut order: Vec<u32> = (0..keys.len() as u32).collect();
         order.sort_by(|a, b| keys[*a as usize].total_cmp(&keys[*b as usize]));
         order
     };
-    let ns = |d: model::Duration| d.nanos() as f64;
+    let dkc = keys(&|t| ns(t.deadline) - k * ns(t.wcet));
+    let tkc = keys(&|t| ns(t.period) - k * ns(t.wcet));
+    let slack = keys(&|t| ns(t.deadline) - ns(t.wcet));
     vec![
-        (
-            "smallest D - k C first (DkC)",
-            by(&|t| ns(t.deadline) - k * ns(t.wcet)),
-        ),
-        (
-            "smallest T - k C first (TkC)",
-            by(&|t| ns(t.period) - k * ns(t.wcet)),
-        ),
-        ("smallest D - C first", by(&|t| ns(t.deadline) - ns(t.wcet))),
+        ("smallest D - k C first (DkC)", by(dkc)),
+        ("smallest T - k C first (TkC)", by(tkc)),
+        ("smallest D - C first", by(slack)),
     ]
 }
 
