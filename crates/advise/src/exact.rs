@@ -27,7 +27,7 @@ pub(crate) enum Outcome {
 }
 
 /// The most complete placements on clusters of which each is tested.
-const MOST_COMPLETE: u64 = 5_000;
+const MOST_COMPLETE: u64 = 2_000;
 
 struct Search<'g> {
     ground: &'g dyn Ground,

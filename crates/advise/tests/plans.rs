@@ -143,7 +143,8 @@ fn a_search_that_is_ended_early_says_so_and_its_plan_holds() {
             assert!(!advice.not_tried.is_empty(), "{looks}");
         }
         assert_eq!(advice.policies.len(), whole.policies.len());
-        assert_eq!(advice.recommendation.is_some(), looks > 0, "{looks}");
+        let enough = looks >= 30;
+        assert!(advice.recommendation.is_some() || !enough, "{looks}");
         if let Some(found) = advice.recommendation {
             assert!(found.verdict.schedulable, "{looks}");
         }
