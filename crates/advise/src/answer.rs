@@ -24,19 +24,6 @@ pub struct Searched {
     pub is_exact: bool,
 }
 
-impl Searched {
-    /// Both together; exact if both are.
-    #[must_use]
-    pub fn and(self, other: &Searched) -> Searched {
-        Searched {
-            placements: self.placements + other.placements,
-            tests: self.tests + other.tests,
-            orders: self.orders + other.orders,
-            is_exact: self.is_exact && other.is_exact,
-        }
-    }
-}
-
 /// What came of a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
