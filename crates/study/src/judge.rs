@@ -153,6 +153,7 @@ impl Candidate {
             Judging::Paper => Manner::Check(Limits {
                 fit: Some(fit.unwrap_or_default()),
                 tests: Some(&MAJOR_TESTS),
+                ..Limits::default()
             }),
             Judging::Check => Manner::Check(Limits {
                 fit,
