@@ -2,7 +2,7 @@
 //! policy of `check` holds: `cargo run --release -p warmset-advise --example sizes -- 200`.
 //!
 //! Sets of 10 tasks on 2 processors, 40 on 8, 100 on 24, with utilizations from 0.75 to 1 of the
-//! processors, one deadline in three shorter than its period, and no costs.
+//! processors, every second deadline shorter than its period, and no costs.
 
 use advise::{Asked, Ended, Options, Pace, advise};
 use analyze::Guarantee;
@@ -81,8 +81,8 @@ fn draw(random: &mut Random, count: usize, load: f64) -> Result<TaskSet> {
         let period = PERIODS[random.below(8) as usize] * 1_000_000;
         let share = (weight / all * load).min(0.98);
         let wcet = ((period as f64 * share) as u64).max(10_000);
-        let deadline = match random.one_in(3) {
-            true => random.among(wcet.max(period * 7 / 10), period),
+        let deadline = match random.one_in(2) {
+            true => random.among(wcet.max(period / 2), period),
             false => period,
         };
         Timing {

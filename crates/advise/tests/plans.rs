@@ -36,8 +36,8 @@ fn draw(random: &mut Random, count: usize, load: f64) -> TaskSet {
         let period = PERIODS[random.below(8) as usize] * 1_000_000;
         let share = (weight / all * load).min(0.98);
         let wcet = ((period as f64 * share) as u64).max(10_000);
-        let deadline = match random.one_in(3) {
-            true => random.among(wcet.max(period * 7 / 10), period),
+        let deadline = match random.one_in(2) {
+            true => random.among(wcet.max(period / 2), period),
             false => period,
         };
         Timing {
@@ -92,7 +92,7 @@ fn every_set_that_a_policy_holds_gets_a_plan_and_some_that_none_holds_do() {
     let (mut held, mut more, mut none) = (0, 0, 0);
     let names = policies::suggested(&platform, Guarantee::Hard).expect("policies");
     for round in 0..200 {
-        let load = 1.5 + 0.5 * (round as f64 / 200.0);
+        let load = 1.7 + 0.3 * (f64::from(round) / 200.0);
         let set = draw(&mut random, 10, load);
         let asked = on(&set, &platform);
         let decide = |spec: &Spec| {
