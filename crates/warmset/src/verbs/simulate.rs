@@ -7,7 +7,6 @@ use crate::options::{Answered, Charged, On, Seed, new_file};
 use crate::scheduling_options::{SchedulingArgs, policies};
 use crate::{Answer, command};
 use app::output::Output;
-use app::scheduling::Scheduling;
 use app::simulate::{Caches, Jitter, Options, batch};
 use app::{Choice, Tasks};
 use model::{Duration, Error, Result};
