@@ -1,5 +1,5 @@
-//! Where nothing holds: the smallest changes with which something does. Each is verified by a search
-//! with this change alone.
+//! Where nothing holds: the smallest changes with which something does. Each is verified by a
+//! search with this change alone.
 
 use crate::answer::{Change, Searched, What};
 use crate::ground::ByTests;
@@ -54,8 +54,8 @@ pub(crate) fn find(asked: &Asked<'_>, policies: &[Spec], pace: &Pace<'_>) -> Res
         .collect();
     if !left_out.is_empty() {
         not_tried.push(format!(
-            "changes of single tasks were looked for under the {NEAREST} policies that come nearest, \
-             not under {}",
+            "changes of single tasks were looked for under the {NEAREST} policies that come \
+             nearest, not under {}",
             left_out.join(", ")
         ));
     }

@@ -41,8 +41,8 @@ pub(crate) struct Looked {
     pub searched: Searched,
 }
 
-/// The most tasks of which other placements in clusters of several processors are tried, whose tests
-/// look at pairs of tasks.
+/// The most tasks of which other placements in clusters of several processors are tried, whose
+/// tests look at pairs of tasks.
 const MOST_IN_CLUSTERS: usize = 60;
 
 /// How placements that `check` makes are told of.

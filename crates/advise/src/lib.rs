@@ -2,8 +2,8 @@
 //! guarantee on a platform, with all that it costs there.
 //!
 //! Each verdict is one of `check`: the search asks the code that decides for it
-//! (`analyze::policies`), and the plan that is recommended is judged again as `check` judges a given
-//! assignment. It draws no random numbers and has no clock: whoever calls says when time is over
+//! (`analyze::policies`), and the plan that is recommended is judged again as `check` judges a
+//! given assignment. It draws no random numbers and has no clock: whoever calls says when time is over
 //! ([`Pace`]), and where it is never over the answer is the same on every machine.
 //!
 //! 1. Every policy that `check` judges, with the parameters that matter (`candidates`), is asked as

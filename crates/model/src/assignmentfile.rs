@@ -155,10 +155,17 @@ impl AssignmentFile {
     /// The file is no plan: one assignment, or an answer for several policies.
     pub fn planned_policy(&self) -> Result<&str> {
         match &self.holds {
-            Holds::Answer(answer) => Ok(&answer.only_policy().map_err(|e| e.at(&self.place))?.policy),
-            Holds::One(_) => Err(Error::new("an assignment does not say for which policy it is")
-                .at(&self.place)
-                .remedy("give what `warmset advise -o` has written, or give this by `--assignment` and its policy by `--policy`")),
+            Holds::Answer(answer) => {
+                Ok(&answer.only_policy().map_err(|e| e.at(&self.place))?.policy)
+            }
+            Holds::One(_) => Err(
+                Error::new("an assignment does not say for which policy it is")
+                    .at(&self.place)
+                    .remedy(
+                        "give what `warmset advise -o` has written, or give this by `--assignment` \
+                     and its policy by `--policy`",
+                    ),
+            ),
         }
     }
 
@@ -191,7 +198,10 @@ impl Answer {
                 "a plan is for one policy, and the file has {}",
                 all.len()
             ))
-            .remedy("give what `warmset advise -o` has written, or name the policy by `--policy` and the file by `--assignment`")),
+            .remedy(
+                "give what `warmset advise -o` has written, or name the policy by `--policy` and \
+                 the file by `--assignment`",
+            )),
         }
     }
 
