@@ -52,6 +52,14 @@ sed 's/"inflated_ns":\[[0-9]*/"inflated_ns":[1/' "$dir/proof.json" >"$dir/false.
 expect 1 "$(dirname "$warmset")/warmset-verify" "$dir/false.json"
 expect 2 "$(dirname "$warmset")/warmset-verify" "$dir/no-such-file.json"
 
+expect 0 "$warmset" advise examples/control.toml -m 2 -o "$dir/plan.json"
+holds "$dir/plan.json" "warmset plan"
+expect 0 "$warmset" check examples/control.toml -m 2 --plan "$dir/plan.json"
+expect 0 "$warmset" simulate examples/control.toml -m 2 --plan "$dir/plan.json" --for 1s
+expect 1 "$warmset" advise examples/control.toml -m 1
+holds "$dir/out" "one of these changes"
+expect 2 "$warmset" advise "$dir/no-such-file.toml"
+
 expect 0 "$warmset" generate --utilization uniform-medium --periods moderate --cap 12 -m 24 \
     --sets 20 --seed 1 -o "$dir/sets.jsonl"
 expect 0 "$warmset" check --batch "$dir/sets.jsonl" --tests GFB,BAK,BCL,PEDF-WFD

@@ -12,6 +12,8 @@
 //! | [`platform`] | what are processors and caches, and what does this machine permit? |
 //! | [`generate`], [`convert`] | task sets: random ones, and those of other tools |
 //! | [`check`] | does a task set meet its deadlines, and under which policies? |
+//! | [`advise`] | what to run, how far it can be stretched, what would have to change? |
+//! | [`planned`] | plans in files |
 //! | [`simulate`] | what comes of its jobs in virtual time? |
 //! | [`run`] | what comes of its jobs on this machine? |
 //! | [`trace`] | did a schedule keep the rules, and what was its sum? |
@@ -30,6 +32,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod advise;
 pub mod batch;
 pub mod cache;
 pub mod charts;
@@ -46,6 +49,7 @@ pub mod observe;
 pub mod output;
 pub mod own;
 pub mod pages;
+pub mod planned;
 pub mod platform;
 pub mod profile;
 pub mod range;

@@ -3,7 +3,8 @@
 //!
 //! An answer holds an assignment for each policy that was judged, and the tasks that it was judged
 //! for. It is taken for the same tasks and the same policy only: an assignment of other tasks would
-//! run, and not as it was judged.
+//! run, and not as it was judged. A plan of `warmset advise` is an answer for one policy; where it
+//! has priorities, the set is given these.
 
 use crate::assignment::Assignment;
 use crate::error::{Error, Result};
@@ -73,6 +74,9 @@ struct Verdict {
     reason: String,
     #[serde(default)]
     assignment: Option<Assignment>,
+    /// By task, where they are not those of the set.
+    #[serde(default)]
+    priorities: Option<Vec<u32>>,
 }
 
 /// What a file says about who runs where.
@@ -144,9 +148,78 @@ impl AssignmentFile {
                 .map_err(|e| e.at(&self.place)),
         }
     }
+
+    /// The policy that a plan is for.
+    ///
+    /// # Errors
+    /// The file is no plan: one assignment, or an answer for several policies.
+    pub fn planned_policy(&self) -> Result<&str> {
+        match &self.holds {
+            Holds::Answer(answer) => {
+                Ok(&answer.only_policy().map_err(|e| e.at(&self.place))?.policy)
+            }
+            Holds::One(_) => Err(
+                Error::new("an assignment does not say for which policy it is")
+                    .at(&self.place)
+                    .remedy(
+                        "give what `warmset advise -o` has written, or give this by `--assignment` \
+                     and its policy by `--policy`",
+                    ),
+            ),
+        }
+    }
+
+    /// The set with the priorities of the plan, where it has some.
+    ///
+    /// # Errors
+    /// As [`AssignmentFile::planned_policy`]; a plan for other tasks.
+    pub fn planned_set(&self, set: TaskSet) -> Result<TaskSet> {
+        self.planned_policy()?;
+        let Holds::Answer(answer) = &self.holds else {
+            return Ok(set);
+        };
+        let planned = || {
+            answer.fits(&set)?;
+            match &answer.only_policy()?.priorities {
+                Some(priorities) => set.with_priorities(priorities),
+                None => Ok(set.clone()),
+            }
+        };
+        planned().map_err(|e| e.at(&self.place))
+    }
 }
 
 impl Answer {
+    /// The policy of a plan: it has one alone.
+    fn only_policy(&self) -> Result<&Verdict> {
+        match self.policies.as_slice() {
+            [only] => Ok(only),
+            all => Err(Error::new(format!(
+                "a plan is for one policy, and the file has {}",
+                all.len()
+            ))
+            .remedy(
+                "give what `warmset advise -o` has written, or name the policy by `--policy` and \
+                 the file by `--assignment`",
+            )),
+        }
+    }
+
+    /// Would the assignment run with other priorities than it was made for?
+    fn has_priorities_of(verdict: &Verdict, set: &TaskSet) -> Result<()> {
+        let Some(priorities) = &verdict.priorities else {
+            return Ok(());
+        };
+        let own = set.ids().map(|id| set.details(id).and_then(|d| d.priority));
+        match own.eq(priorities.iter().map(|p| Some(*p))) {
+            true => Ok(()),
+            false => Err(Error::new(
+                "the file has priorities of its own, and the tasks have others",
+            )
+            .remedy("give the file by `--plan`, which gives the tasks its priorities")),
+        }
+    }
+
     fn assignment<P: PartialEq>(
         &self,
         policy: &str,
@@ -165,6 +238,7 @@ impl Answer {
             ))
             .remedy(format!("ask `warmset check` with `--policy {policy}`")));
         };
+        Self::has_priorities_of(verdict, set)?;
         verdict.assignment.clone().ok_or_else(|| {
             let why = match verdict.reason.as_str() {
                 "" => String::new(),

@@ -320,6 +320,49 @@ impl TaskSet {
     pub fn has_priorities(&self) -> bool {
         self.details.iter().any(|d| d.priority.is_some())
     }
+    /// The same tasks with these priorities, the larger the more urgent, in the order of the set.
+    ///
+    /// # Errors
+    /// Fewer or more than there are tasks.
+    pub fn with_priorities(&self, priorities: &[u32]) -> Result<Self> {
+        if priorities.len() != self.len() {
+            return Err(Error::new(format!(
+                "{} priorities for a set of {} tasks",
+                priorities.len(),
+                self.len()
+            ))
+            .remedy("give one for each task"));
+        }
+        let mut set = self.clone();
+        if set.details.is_empty() {
+            set.details = set.ids().map(|id| Details::named(self.name(id))).collect();
+        }
+        for (details, priority) in set.details.iter_mut().zip(priorities) {
+            details.priority = Some(*priority);
+        }
+        Ok(set)
+    }
+    /// The tasks in this order, which names each of them once, without best-effort work.
+    ///
+    /// # Errors
+    /// A task is named twice, or not at all.
+    pub fn reordered(&self, order: &[TaskId]) -> Result<Self> {
+        let is_task = |id: &&TaskId| id.index() < self.len();
+        let mut known: Vec<TaskId> = order.iter().filter(is_task).copied().collect();
+        known.sort_unstable();
+        known.dedup();
+        if known.len() != self.len() || order.len() != self.len() {
+            return Err(Error::new("an order of tasks does not name each task once")
+                .remedy("name each task of the set once"));
+        }
+        let timings = order.iter().map(|id| self.timings[id.index()]).collect();
+        let set = TaskSet::checked(timings, check_positive)?;
+        let details = |id: &TaskId| match self.details(*id) {
+            Some(details) => details.clone(),
+            None => Details::named(self.name(*id)),
+        };
+        set.with_details(order.iter().map(details).collect())
+    }
     /// The processors that a task may run on; `None`: all.
     pub fn cpus(&self, task: TaskId) -> Option<&CpuSet> {
         self.details(task)?.cpus.as_ref()

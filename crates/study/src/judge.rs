@@ -153,8 +153,12 @@ impl Candidate {
             Judging::Paper => Manner::Check(Limits {
                 fit: Some(fit.unwrap_or_default()),
                 tests: Some(&MAJOR_TESTS),
+                ..Limits::default()
             }),
-            Judging::Check => Manner::Check(Limits { fit, tests: None }),
+            Judging::Check => Manner::Check(Limits {
+                fit,
+                ..Limits::default()
+            }),
         };
         let by_check = || Self::of_catalog(&called, &spec, platform, guarantee, charged, manner);
         let clusters = match (tests, spec.needs()?) {

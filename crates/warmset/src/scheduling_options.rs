@@ -1,9 +1,11 @@
 //! The options on scheduling that `simulate` and `run` share.
 
 use analyze::partition::Fit;
+use app::Tasks;
+use app::planned::PlanFile;
 use app::scheduling::{Policies, Scheduling};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use model::{Duration, Enforcement};
+use model::{Duration, Enforcement, Result};
 use policy::catalog::Tests;
 use std::path::PathBuf;
 
@@ -18,6 +20,9 @@ pub struct SchedulingArgs {
     /// `warmset check --format json`, or one assignment as JSON
     #[arg(long, value_name = "FILE")]
     assignment: Option<PathBuf>,
+    /// Policy, who runs where and priorities as this plan of `warmset advise -o` has them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["policy", "assignment"])]
+    plan: Option<PathBuf>,
     /// How tasks are partitioned, where the policy needs it: `wfd`, `ffd`, `bfd`, `nfd`
     #[arg(long, value_name = "FIT", default_value = "wfd")]
     fit: Fit,
@@ -40,14 +45,37 @@ fn enforcement() -> impl TypedValueParser<Value = Enforcement> {
     PossibleValuesParser::new(words).try_map(|word| word.parse::<Enforcement>())
 }
 
-impl From<SchedulingArgs> for Scheduling {
-    fn from(args: SchedulingArgs) -> Self {
+impl SchedulingArgs {
+    /// Is a plan given, which is for one set of tasks?
+    pub fn has_plan(&self) -> bool {
+        self.plan.is_some()
+    }
+
+    /// The options, and the tasks as the plan has them, where one is given.
+    ///
+    /// # Errors
+    /// A plan that cannot be read, is none, or is for other tasks.
+    pub fn planned(self, tasks: Tasks) -> Result<(Scheduling, Tasks)> {
+        let Some(path) = &self.plan else {
+            return Ok((self.scheduling(), tasks));
+        };
+        let plan = PlanFile::read(path)?;
+        let scheduling = Scheduling {
+            policies: plan.policy()?.parse()?,
+            assignment: Some(path.clone()),
+            ..self.scheduling()
+        };
+        Ok((scheduling, plan.tasks(tasks)?))
+    }
+
+    /// The options without a plan.
+    pub fn scheduling(&self) -> Scheduling {
         Scheduling {
-            policies: args.policy,
-            assignment: args.assignment,
-            fit: args.fit,
-            enforcement: args.enforcement,
-            quantum: args.quantum,
+            policies: self.policy.clone(),
+            assignment: self.assignment.clone(),
+            fit: self.fit,
+            enforcement: self.enforcement,
+            quantum: self.quantum,
         }
     }
 }

@@ -160,6 +160,14 @@ fn a_check_says_that_it_was_stopped() {
     assert!(out.stdout.is_empty());
 }
 
+#[test]
+fn advice_is_the_best_until_then() {
+    let dir = directory();
+    let out = interrupted(dir.path(), "advise many.toml -m 64", || true);
+    says(&out, &["the search was stopped before all was tried"]);
+    assert!(String::from_utf8_lossy(&out.stdout).contains("The search was stopped. Not tried:"));
+}
+
 /// `timeout` sends its signal twice, and Ctrl-C at a terminal comes to `sudo` and its command: that
 /// is no wish to end at once.
 #[test]

@@ -76,6 +76,22 @@ fn check_and_simulate_say_the_same() {
 }
 
 #[test]
+fn advice_is_the_same() {
+    let dir = directory();
+    let tasks = Tasks::read(&dir.path().join("tasks.toml")).expect("a set");
+    let options = app::advise::Options {
+        on: On::Identical(2),
+        ..app::advise::Options::default()
+    };
+    let advised = app::advise::advise(&tasks, &options, &Silent).expect("an answer");
+    assert!(advised.is_found());
+    assert_eq!(
+        document::pretty(&advised).expect("JSON"),
+        printed(dir.path(), "advise tasks.toml -m 2 --budget 1h")
+    );
+}
+
+#[test]
 fn a_trace_of_the_library_is_checked_and_added_up_alike() {
     let dir = directory();
     let tasks = Tasks::read(&dir.path().join("tasks.toml")).expect("a set");

@@ -82,6 +82,15 @@ const ANSWERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "advise",
+        &[
+            "advise tasks.toml -m 2 -o plan.json",
+            "advise soft.toml -m 1",
+            "advise soft.toml -m 2 --soft",
+            "advise tasks.toml --platform xeon-l7455 --profile xeon-l7455 --policy p-edf,c-edf:l2,pd2",
+        ],
+    ),
+    (
         "simulate",
         &[
             "simulate tasks.toml -m 2",
@@ -206,6 +215,8 @@ fn every_answer_is_as_its_schema_says() {
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+    let plan = std::fs::read_to_string(dir.path().join("plan.json")).expect("written");
+    hold("plan", &serde_json::from_str(&plan).expect("JSON"));
 }
 
 #[test]
@@ -223,7 +234,7 @@ fn what_studies_keep_and_say_is_as_its_schema_says() {
 }
 
 /// By the first words of a command, the schema of its answer; longer ones stand first.
-const VERBS: [(&str, &str); 16] = [
+const VERBS: [(&str, &str); 17] = [
     ("profile show", "profile-values"),
     ("trace check", "trace-check"),
     ("trace stats", "trace-stats"),
@@ -234,6 +245,7 @@ const VERBS: [(&str, &str); 16] = [
     ("measure cpmd", "measure-cpmd"),
     ("platform", "platform"),
     ("check", "check"),
+    ("advise", "advise"),
     ("simulate", "simulate"),
     ("cache sets", "cache-sets"),
     ("cache videos", "cache-videos"),

@@ -28,6 +28,7 @@ mod system;
 pub use account::{Accounted, Piece, Place, account, longest_delay};
 pub use holds::holds;
 pub use kinds::{Each, Kind, Lost, Parts};
+pub(crate) use packing::inflated_in;
 pub use packing::{Packed, Way, pack, pack_where, pack_with};
 pub use system::{CacheCharge, CacheDelays, Precedence, System};
 

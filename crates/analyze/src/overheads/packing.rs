@@ -12,7 +12,7 @@ use crate::partition::affinity::{Allowed, partition_allowed};
 use crate::partition::{Fit, Order};
 use crate::verdict::Guarantee;
 use model::assignment::Clustered;
-use model::{Assignment, CpuSet, Ratio, TaskId, Timing, exact};
+use model::{Assignment, CpuSet, Ratio, Resumption, TaskId, Timing, exact};
 
 /// A set packed with its overheads.
 #[derive(Clone, PartialEq, Debug)]
@@ -94,17 +94,8 @@ pub fn pack_where(
     let (tasks, system) = (&*tasks, &system);
     let sizes: Vec<u32> = clusters.iter().map(|c| c.len() as u32).collect();
     let ways: Vec<_> = clusters.iter().map(|c| system.ways(c.iter())).collect();
-    let mut residents: Vec<Resident> = Vec::new();
-    let mut inside: Vec<Timing> = Vec::new();
     let mut takes = |cluster: usize, ids: &[u32]| {
-        residents.clear();
-        residents.extend(ids.iter().map(|id| {
-            let delay = system.delays.longest(TaskId(*id), &ways[cluster]);
-            Resident::whole(tasks[*id as usize], system.beginning(delay), delay)
-        }));
-        inside.clear();
-        let inflated = inflate(&residents, sizes[cluster] as usize, system);
-        inside.extend(inflated.into_iter().map(|(timing, _)| timing));
+        let inside = inflated_in(tasks, ids, &ways[cluster], sizes[cluster], system);
         accepts(ids, &inside, sizes[cluster])
     };
     let cluster_of = match sizes[..] {
@@ -133,6 +124,24 @@ pub fn pack_where(
         assignment,
         accounted,
     })
+}
+
+/// The tasks `ids` with their overheads, where they are all that live in a cluster of `size`
+/// processors with these ways to resume. By the rule of one delay: after [`System::books`].
+pub(crate) fn inflated_in(
+    tasks: &[Timing],
+    ids: &[u32],
+    ways: &[Resumption],
+    size: u32,
+    system: &System<'_>,
+) -> Vec<Timing> {
+    let resident = |id: &u32| {
+        let delay = system.delays.longest(TaskId(*id), ways);
+        Resident::whole(tasks[*id as usize], system.beginning(delay), delay)
+    };
+    let residents: Vec<Resident> = ids.iter().map(resident).collect();
+    let inflated = inflate(&residents, size as usize, system);
+    inflated.into_iter().map(|(timing, _)| timing).collect()
 }
 
 /// Does EDF hold these tasks, with their overheads, on one cluster?

@@ -10,6 +10,8 @@ pub struct Limits {
     pub fit: Option<Fit>,
     /// The names of the only hard tests for clusters of several processors; `None`: all.
     pub tests: Option<&'static [&'static str]>,
+    /// Which processor takes a task under EDF-WM, where several could; `None`: the first.
+    pub slices: Option<Fit>,
 }
 
 impl Limits {

@@ -29,6 +29,7 @@ mod precondition;
 mod question;
 mod rank;
 mod refute;
+mod search;
 mod split;
 mod subject;
 pub mod table;
@@ -42,6 +43,7 @@ pub use limits::Limits;
 pub use many::{Caches, MAJOR_TESTS, Manner, Many, Prices};
 pub use margin::{Growth, Margin};
 pub use picture::{Cluster, Loss, Placed};
+pub use search::{Places, Sought, holds_assigned, seek};
 pub use subject::{read_list, suggested};
 
 use crate::overheads;

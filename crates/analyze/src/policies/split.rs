@@ -118,7 +118,7 @@ fn turns(question: &Question<'_>, case: &Case, spread: bool) -> Result<Assignmen
 fn slices(question: &Question<'_>, case: &Case, shortest: Duration) -> Result<Assignment, String> {
     let (tasks, system) = question.books(case);
     let how = How {
-        fit: Fit::First,
+        fit: question.limits.slices.unwrap_or(Fit::First),
         work: SPLIT_WORK,
         shortest,
         ..How::default()

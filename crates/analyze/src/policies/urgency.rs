@@ -8,7 +8,7 @@
 use super::PolicyVerdict;
 use super::subject::Subject;
 use crate::uniprocessor::fixed_priority::Priority;
-use model::{Assignment, Details, Result, TaskId, TaskSet};
+use model::{Assignment, Result, TaskId, TaskSet};
 
 /// A set in the order of its priorities.
 pub(super) struct Ordered {
@@ -30,12 +30,6 @@ impl Ordered {
             return Ok(None);
         }
         let order = set.by_priority();
-        let task = |id: &TaskId| {
-            let details = set.details(*id).cloned();
-            let details = details.unwrap_or_else(|| Details::named(set.name(*id)));
-            (set.timings()[id.index()], details)
-        };
-        let (timings, details): (Vec<_>, Vec<_>) = order.iter().map(task).unzip();
         let given = given.map(|assignment| match assignment {
             Assignment::Clustered(c) => {
                 let mut here = c.clone();
@@ -45,8 +39,7 @@ impl Ordered {
             other => other.clone(),
         });
         Ok(Some(Ordered {
-            // A set that is judged only may hold a WCET above its deadline.
-            set: TaskSet::to_judge(timings)?.with_details(details)?,
+            set: set.reordered(&order)?,
             given,
             order,
         }))
@@ -69,12 +62,19 @@ impl Ordered {
             }
             cluster.tasks.sort_by_key(|p| p.task);
         }
-        if let Some(Assignment::Clustered(c)) = &mut verdict.assignment {
-            let mut cluster_of = vec![0; c.cluster_of.len()];
-            for (id, cluster) in self.order.iter().zip(&c.cluster_of) {
-                cluster_of[id.index()] = *cluster;
-            }
-            c.cluster_of = cluster_of;
+        verdict.assignment = verdict.assignment.take().map(|a| self.restored(a));
+    }
+
+    /// The assignment for the tasks in the order of the set.
+    pub fn restored(&self, assignment: Assignment) -> Assignment {
+        let Assignment::Clustered(mut c) = assignment else {
+            return assignment;
+        };
+        let mut cluster_of = vec![0; c.cluster_of.len()];
+        for (id, cluster) in self.order.iter().zip(&c.cluster_of) {
+            cluster_of[id.index()] = *cluster;
         }
+        c.cluster_of = cluster_of;
+        Assignment::Clustered(c)
     }
 }

@@ -10,6 +10,7 @@ use analyze::Guarantee;
 use analyze::policies::PolicyVerdict;
 use app::check::{self, batch};
 use app::output::Output;
+use app::planned::PlanFile;
 use model::{Assignment, Duration, Error, Result, Statistic};
 use std::path::{Path, PathBuf};
 
@@ -48,6 +49,9 @@ pub struct Args {
         requires = "policy"
     )]
     assignment: Option<PathBuf>,
+    /// Judge this plan of `warmset advise -o`, as it is: its policy, who runs where, priorities
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "policy", "assignment"])]
+    plan: Option<PathBuf>,
     /// Write what is needed to verify the answer without this program to FILE; `warmset-verify
     /// FILE` does
     #[arg(long, value_name = "FILE", conflicts_with = "batch")]
@@ -164,7 +168,15 @@ pub fn run(args: Args) -> Result<Answer> {
 }
 
 fn judge(path: &Path, args: &Args) -> Result<Answer> {
-    let tasks = app::Tasks::read(path)?;
+    let mut tasks = app::Tasks::read(path)?;
+    let mut policies = args.policy.clone();
+    let mut assignment = args.assignment.clone();
+    if let Some(path) = &args.plan {
+        let plan = PlanFile::read(path)?;
+        policies = Some(plan.policy()?.to_owned());
+        assignment = Some(path.clone());
+        tasks = plan.tasks(tasks)?;
+    }
     let options = check::Options {
         on: args.on.choice(),
         charged: args.charged.choice(&args.on.choice())?,
@@ -175,8 +187,8 @@ fn judge(path: &Path, args: &Args) -> Result<Answer> {
             (true, false) => Some(Guarantee::Hard),
             (false, false) => None,
         },
-        policies: args.policy.clone(),
-        assignment: args.assignment.clone(),
+        policies,
+        assignment,
         certificate: args.certificate.clone(),
     };
     let console = Console::new()?;
@@ -217,6 +229,14 @@ fn to_run(file: &str, args: &Args, guarantee: Guarantee, verdict: &PolicyVerdict
         _ => "",
     };
     let policy = &verdict.policy;
+    if let Some(plan) = &args.plan {
+        let plan = plan.display();
+        return format!(
+            "\nTo run this plan:\n\
+             \x20   warmset simulate {file}{on}{charged} --plan {plan}\n\
+             \x20   warmset run {file} --plan {plan}\n"
+        );
+    }
     let commands = |answer: &str| {
         format!(
             "    warmset simulate {file}{on}{charged} --policy {policy} --assignment {answer}\n\

@@ -84,21 +84,21 @@ pub fn text(
 }
 
 /// What is written, and how it is to look.
-struct Text {
-    text: String,
-    look: Look,
+pub(super) struct Text {
+    pub text: String,
+    pub look: Look,
 }
 
 impl Text {
-    fn push_str(&mut self, text: &str) {
+    pub fn push_str(&mut self, text: &str) {
         self.text.push_str(text);
     }
-    fn push(&mut self, letter: char) {
+    pub fn push(&mut self, letter: char) {
         self.text.push(letter);
     }
 
     /// Writes a paragraph, broken between words; lines after the first are indented by `indent`.
-    fn paragraph(&mut self, text: &str, indent: usize) {
+    pub fn paragraph(&mut self, text: &str, indent: usize) {
         let width = self.look.width.unwrap_or(WIDTH).min(WIDEST);
         let lead = text.len() - text.trim_start().len();
         let mut line = " ".repeat(lead);
@@ -128,7 +128,7 @@ impl Write for Text {
     }
 }
 
-fn count(n: usize, noun: &str) -> String {
+pub(super) fn count(n: usize, noun: &str) -> String {
     if n == 1 {
         format!("1 {noun}")
     } else {
@@ -137,7 +137,7 @@ fn count(n: usize, noun: &str) -> String {
 }
 
 /// `+12.3 %`, `-7.0 %`, with a mark where more may be possible.
-fn growth(growth: Option<Growth>) -> String {
+pub(super) fn growth(growth: Option<Growth>) -> String {
     let Some(g) = growth else {
         return "never".to_owned();
     };
@@ -200,7 +200,7 @@ fn verdicts(out: &mut Text, verdicts: &[PolicyVerdict]) {
 }
 
 /// All that there is to say of one policy.
-fn details(out: &mut Text, verdict: &PolicyVerdict) {
+pub(super) fn details(out: &mut Text, verdict: &PolicyVerdict) {
     if !verdict.tests.is_empty() {
         tests(out, verdict);
     }

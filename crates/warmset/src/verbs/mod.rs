@@ -1,6 +1,8 @@
 //! The registry of verbs: to add one, add its file here, a variant of [`Verb`] and a line in
 //! [`run`].
 
+mod advise;
+mod advise_table;
 mod cache;
 mod cache_model;
 mod cache_sets;
@@ -70,6 +72,8 @@ pub enum Verb {
     Measure(measure::Args),
     /// Decide whether task sets meet their deadlines
     Check(check::Args),
+    /// Find a plan for a task set: policy, placement, priorities, and how far it can be stretched
+    Advise(advise::Args),
     /// Draw random task sets
     Generate(generate::Args),
     /// Turn files of rt-app, SimSo and Cheddar into task sets, and task sets into such files
@@ -118,6 +122,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Profile(args) => profile::run(args),
         Verb::Measure(args) => measure::run(args),
         Verb::Check(args) => check::run(args),
+        Verb::Advise(args) => advise::run(args),
         Verb::Generate(args) => generate::run(args),
         Verb::Convert(args) => convert::run(args),
         Verb::Policies(args) => policies::run(args),

@@ -166,9 +166,9 @@ pub fn run(args: Args) -> Result<Answer> {
     let begun = Clocks::read();
     // Before anything is read.
     args.release_at.map(|m| m.reading(&begun)).transpose()?;
-    let tasks = Tasks::read(&args.tasks)?;
+    let (scheduling, tasks) = args.scheduling.planned(Tasks::read(&args.tasks)?)?;
     let options = Options {
-        scheduling: args.scheduling.into(),
+        scheduling,
         horizon: args.horizon,
         cpus: args.cpus,
         execution: Choice::Named(args.execution),

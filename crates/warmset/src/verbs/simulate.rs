@@ -7,7 +7,6 @@ use crate::options::{Answered, Charged, On, Seed, new_file};
 use crate::scheduling_options::{SchedulingArgs, policies};
 use crate::{Answer, command};
 use app::output::Output;
-use app::scheduling::Scheduling;
 use app::simulate::{Caches, Jitter, Options, batch};
 use app::{Choice, Tasks};
 use model::{Duration, Error, Result};
@@ -136,8 +135,22 @@ impl From<JitterArg> for Jitter {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Result<Answer> {
+    if args.batch.is_some() && args.scheduling.has_plan() {
+        return Err(
+            Error::new("a plan is for one task set, and a batch has many")
+                .at("--plan")
+                .remedy("name a TOML file, or leave the plan out"),
+        );
+    }
+    let (scheduling, tasks) = match &args.tasks {
+        Some(path) if args.batch.is_none() => {
+            let (scheduling, tasks) = args.scheduling.planned(Tasks::read(path)?)?;
+            (scheduling, Some(tasks))
+        }
+        _ => (args.scheduling.scheduling(), None),
+    };
     let options = Options {
-        scheduling: Scheduling::from(args.scheduling),
+        scheduling,
         on: args.on.choice(),
         charged: args.charged.choice(&args.on.choice())?,
         horizon: args.horizon,
@@ -162,10 +175,9 @@ pub fn run(args: Args) -> Result<Answer> {
         let output = Output::open(args.answered.output.as_deref(), &mut screen)?;
         return batch::run(batch, &options, output, &console).map(|_| Answer::Yes);
     }
-    let Some(path) = &args.tasks else {
+    let Some(tasks) = tasks else {
         return Err(Error::new("no task set is given").remedy("name a TOML file, or use --batch"));
     };
-    let tasks = Tasks::read(path)?;
     let console = Console::new()?;
     let simulated = app::simulate::simulate(&tasks, &options, &console)?;
     let table = |look| simulate_show::table(&simulated, options.brute_force, look);

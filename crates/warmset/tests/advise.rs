@@ -1,0 +1,212 @@
+//! `warmset advise` as its users call it: the plan goes to `check`, `simulate` and back, what is
+//! asked wrongly is refused, and what is stopped says so.
+
+use serde_json::Value;
+use std::path::Path;
+use testing::command::Called;
+use testing::warmset;
+
+const TASKS: &str = "
+[[task]]
+name = \"control\"
+wcet = \"2ms\"
+period = \"5ms\"
+[[task]]
+name = \"vision\"
+wcet = \"9ms\"
+period = \"16ms\"
+[[task]]
+name = \"radio\"
+wcet = \"3ms\"
+period = \"10ms\"
+deadline = \"8ms\"
+[[task]]
+name = \"log\"
+wcet = \"10ms\"
+period = \"50ms\"
+";
+
+/// On one processor: a deadline beyond its period, and an order of priorities that is neither that
+/// of deadlines nor that of periods.
+const LATE: &str = "
+[[task]]
+name = \"first\"
+wcet = \"26ms\"
+period = \"70ms\"
+[[task]]
+name = \"second\"
+wcet = \"62ms\"
+period = \"100ms\"
+deadline = \"118ms\"
+";
+
+fn directory() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| {
+        std::fs::write(dir.path().join(name), text).expect("written");
+    };
+    write("tasks.toml", TASKS);
+    write("late.toml", LATE);
+    write("heavy.toml", &TASKS.replace("\"9ms\"", "\"16ms\""));
+    write("other.toml", &TASKS.replace("\"9ms\"", "\"8ms\""));
+    dir
+}
+
+fn call(dir: &Path, args: &str) -> Called {
+    Called::within(warmset!(), dir, args)
+}
+
+#[test]
+fn a_plan_is_judged_and_simulated_as_it_was_recommended() {
+    let dir = directory();
+    let advised = call(
+        dir.path(),
+        "advise tasks.toml -m 2 -o plan.json --format json",
+    )
+    .json();
+    let found = &advised["recommendation"];
+    assert_eq!(advised["ended"], "complete");
+    let judged = call(
+        dir.path(),
+        "check tasks.toml -m 2 --plan plan.json --format json",
+    );
+    let judged = judged.json();
+    // What `check` says of the plan is what the advice says.
+    assert_eq!(judged["policies"][0], found["verdict"]);
+    let with_assignment = format!(
+        "check tasks.toml -m 2 --policy {} --assignment plan.json --format json",
+        found["policy"].as_str().expect("a policy")
+    );
+    assert_eq!(call(dir.path(), &with_assignment).json(), judged);
+    let simulated = "simulate tasks.toml -m 2 --plan plan.json --for 2s --format json";
+    let simulated = call(dir.path(), simulated);
+    assert_eq!(simulated.status, 0, "{}", simulated.err);
+    assert_eq!(simulated.json()["policy"], found["policy"]);
+    // The whole answer is taken as well where the policy is named.
+    let whole = call(dir.path(), "advise tasks.toml -m 2 --format json").answer();
+    std::fs::write(dir.path().join("whole.json"), whole).expect("written");
+    call(
+        dir.path(),
+        "simulate tasks.toml -m 2 --policy p-edf --assignment whole.json --for 1s",
+    )
+    .with_status(0);
+}
+
+#[test]
+fn priorities_of_a_plan_are_given_to_the_tasks() {
+    let dir = directory();
+    let args = "advise late.toml -m 1 --format json -o plan.json";
+    let advised = call(dir.path(), args).json();
+    let policies = advised["policies"].as_array().expect("a list");
+    let found = policies
+        .iter()
+        .find(|p| p["policy"] == "p-fp")
+        .expect("looked at");
+    assert_eq!(found["outcome"], "holds", "{found}");
+    // A plan with these priorities, from the answer.
+    let mut plan: Value = serde_json::from_str(
+        &std::fs::read_to_string(dir.path().join("plan.json")).expect("written"),
+    )
+    .expect("JSON");
+    plan["policies"][0]["policy"] = found["policy"].clone();
+    plan["policies"][0]["assignment"] = found["assignment"].clone();
+    plan["policies"][0]["priorities"] = found["priorities"].clone();
+    std::fs::write(dir.path().join("p-fp.json"), plan.to_string()).expect("written");
+    call(dir.path(), "check late.toml -m 1 --plan p-fp.json").with_status(0);
+    call(
+        dir.path(),
+        "simulate late.toml -m 1 --plan p-fp.json --for 7s",
+    )
+    .with_status(0);
+    let refused = call(
+        dir.path(),
+        "simulate late.toml -m 1 --policy p-fp --assignment p-fp.json",
+    )
+    .refusal();
+    assert!(refused.contains("has priorities of its own"), "{refused}");
+    assert!(refused.contains("`--plan`"), "{refused}");
+}
+
+#[test]
+fn where_nothing_holds_changes_are_named_and_no_plan_is_written() {
+    let dir = directory();
+    let called = call(dir.path(), "advise heavy.toml -m 1 -o plan.json");
+    assert!(called.err.contains("no plan was found"), "{}", called.err);
+    let text = called.with_status(1);
+    assert!(text.contains("No policy can hold this set"), "{text}");
+    assert!(
+        text.contains("With one of these changes it holds:"),
+        "{text}"
+    );
+    assert!(!dir.path().join("plan.json").exists());
+}
+
+#[test]
+fn a_budget_that_does_not_suffice_is_told() {
+    let dir = directory();
+    let called = call(
+        dir.path(),
+        "advise tasks.toml -m 2 --budget 1ns --format json",
+    );
+    let advised = called.json();
+    assert_eq!(advised["ended"], "budget");
+    assert_eq!(advised["recommendation"], Value::Null);
+    assert!(!advised["not_tried"].as_array().expect("a list").is_empty());
+    let text = call(dir.path(), "advise tasks.toml -m 2 --budget 1ns").with_status(1);
+    assert!(
+        text.contains("The budget ended the search. Not tried:"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_asked_wrongly_is_refused_in_a_sentence() {
+    let dir = directory();
+    call(dir.path(), "advise tasks.toml -m 2 -o plan.json").with_status(0);
+    std::fs::write(
+        dir.path().join("one.json"),
+        r#"{"kind":"clustered","clusters":["0","1"],"cluster_of":[0,1,0,1]}"#,
+    )
+    .expect("written");
+    let several = "check tasks.toml -m 2 --policy p-edf,g-edf --format json -o several.json";
+    call(dir.path(), several).with_status(0);
+    for (args, cause) in [
+        ("advise", "TASKS"),
+        ("advise none.toml -m 2", "none.toml"),
+        ("advise tasks.toml -m 0", "0 processors"),
+        (
+            "advise tasks.toml -m 2 --policy pedf",
+            "did you mean `p-edf`?",
+        ),
+        ("advise tasks.toml -m 2 --budget 0s", "leaves no time"),
+        ("advise tasks.toml -m 2 --budget -1s", "negative"),
+        ("advise tasks.toml -m 2 -o none/plan.json", "none"),
+        ("check other.toml -m 2 --plan plan.json", "another set"),
+        ("simulate other.toml -m 2 --plan plan.json", "another set"),
+        (
+            "check tasks.toml -m 2 --plan one.json",
+            "does not say for which policy",
+        ),
+        (
+            "check tasks.toml -m 2 --plan several.json",
+            "a plan is for one policy",
+        ),
+        ("check tasks.toml -m 2 --plan tasks.toml", "no assignment"),
+        (
+            "check tasks.toml -m 2 --plan plan.json --policy p-edf",
+            "--plan",
+        ),
+        (
+            "simulate tasks.toml -m 2 --plan plan.json --policy p-edf",
+            "--plan",
+        ),
+        ("check tasks.toml -m 1 --plan plan.json", "does not fit"),
+        (
+            "simulate --batch sets.jsonl --plan plan.json",
+            "a batch has many",
+        ),
+    ] {
+        let refused = call(dir.path(), args).refusal();
+        assert!(refused.contains(cause), "{args}: {refused}");
+    }
+}
