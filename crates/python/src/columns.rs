@@ -1,6 +1,7 @@
 //! Rows as columns in Arrow's layout, and how they are made.
 
 use crate::arrow;
+use crate::error::raise;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
@@ -9,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use model::{Error, Result};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyCapsule, PyList};
 use std::sync::Arc;
 
 /// Columns of equal length. pandas, polars, pyarrow and DuckDB take them without a copy.
@@ -149,6 +150,29 @@ impl Columns {
         })
     }
 
+    /// The same with one more column of truths; no value stands for none.
+    ///
+    /// It has as many entries as there are rows.
+    fn with_truths(&self, name: &str, values: Vec<Option<bool>>) -> PyResult<Columns> {
+        if values.len() != self.__len__() {
+            let cause = format!("{} values for {} rows", values.len(), self.__len__());
+            return Err(raise(Error::new(cause).remedy("give one for each row")));
+        }
+        let mut fields = self.schema.fields().to_vec();
+        fields.push(Arc::new(Field::new(name, DataType::Boolean, true)));
+        let schema: SchemaRef = Arc::new(Schema::new(fields));
+        let mut first = 0;
+        let mut with = |batch: &RecordBatch| {
+            let values = &values[first..first + batch.num_rows()];
+            first += batch.num_rows();
+            let mut columns = batch.columns().to_vec();
+            columns.push(Arc::new(values.iter().copied().collect::<BooleanArray>()));
+            RecordBatch::try_new(schema.clone(), columns).map_err(arrow::failed)
+        };
+        let batches = self.batches.iter().map(&mut with).collect::<PyResult<_>>()?;
+        Ok(Columns { schema, batches })
+    }
+
     /// Some rows from a first one on, without a copy.
     fn slice(&self, first: usize, rows: usize) -> Columns {
         let (mut skip, mut left) = (first, rows);
@@ -219,7 +243,7 @@ fn value<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'
         other => {
             let cause = format!("a column of {other} has no values in Python here");
             let remedy = "hand the columns to pyarrow, pandas or polars";
-            return Err(crate::error::raise(Error::new(cause).remedy(remedy)));
+            return Err(raise(Error::new(cause).remedy(remedy)));
         }
     })
 }
@@ -227,16 +251,4 @@ fn value<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'
 fn plain<T: ArrowPrimitiveType>(array: &ArrayRef, row: usize) -> T::Native {
     let array: &PrimitiveArray<T> = array.as_primitive();
     array.value(row)
-}
-
-/// A dictionary of plain values.
-pub(crate) fn dict<'py>(
-    py: Python<'py>,
-    values: Vec<(&str, Bound<'py, PyAny>)>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, value) in values {
-        dict.set_item(name, value)?;
-    }
-    Ok(dict)
 }
