@@ -17,6 +17,7 @@ mod error;
 mod generate;
 mod policies;
 mod profile;
+mod ranked;
 mod samples;
 mod simulate;
 mod study;
@@ -41,6 +42,8 @@ mod _native {
     use crate::policies::{policies, tests};
     #[pymodule_export]
     use crate::profile::{Platform, Profile};
+    #[pymodule_export]
+    use crate::ranked::simulate_ranked;
     #[pymodule_export]
     use crate::samples::read_samples;
     #[pymodule_export]
