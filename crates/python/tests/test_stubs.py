@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import warmset as ws
 from warmset import _native
 
@@ -57,12 +55,11 @@ def test_the_stub_has_every_name_and_signature():
 
 
 def test_the_package_is_typed():
-    pytest.importorskip("mypy")
     package = Path(ws.__file__).parent
     assert (package / "py.typed").exists()
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "-p", "warmset",
-         "--cache-dir", "/dev/null"],
+        [sys.executable, "-m", "mypy", "--strict", "--no-warn-return-any",
+         "--ignore-missing-imports", "-p", "warmset", "--cache-dir", "/dev/null"],
         capture_output=True, text=True, check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

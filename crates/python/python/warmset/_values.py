@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from datetime import timedelta
 from fractions import Fraction
-from typing import Any, Union
+from typing import Any, Sequence, Union
 
 from . import _native
 from ._error import Error
@@ -76,7 +76,7 @@ def ratio_text(value: Ratio | None) -> str | None:
     return str(value)
 
 
-def names_text(value: str | list[str] | tuple[str, ...] | None) -> str | None:
+def names_text(value: str | Sequence[str] | None) -> str | None:
     """Names as the native part reads them: separated by commas."""
     if value is None or isinstance(value, str):
         return value
