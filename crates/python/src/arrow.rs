@@ -27,15 +27,13 @@ pub(crate) fn failed(error: ArrowError) -> PyErr {
 
 /// An error of Arrow as a sentence.
 pub(crate) fn cannot(error: &ArrowError) -> Error {
-    Error::new(format!("the columns cannot be read: {error}"))
-        .remedy("give a table of pyarrow, a data frame of pandas or polars, or what `ws.generate` returns")
+    Error::new(format!("the columns cannot be read: {error}")).remedy(
+        "give a table of pyarrow, a data frame of pandas or polars, or what `ws.generate` returns",
+    )
 }
 
 /// A capsule with a schema, which its consumer moves out.
-pub(crate) fn schema_out<'py>(
-    py: Python<'py>,
-    schema: &Schema,
-) -> PyResult<Bound<'py, PyCapsule>> {
+pub(crate) fn schema_out<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(schema).map_err(failed)?;
     PyCapsule::new_with_value(py, schema, SCHEMA)
 }

@@ -178,9 +178,7 @@ impl Sets {
                 .map(|array| Lists::of(array).map_err(|e| e.at(format!("column `{name}`"))))
                 .transpose()
         };
-        let need = |name: &'static str| {
-            lists(name)?.ok_or_else(|| missing(name, batch.schema()))
-        };
+        let need = |name: &'static str| lists(name)?.ok_or_else(|| missing(name, batch.schema()));
         let m = match (m, column("m")) {
             (Some(m), _) => Processors::All(m),
             (None, Some(array)) => {
@@ -238,9 +236,8 @@ impl Sets {
                 let ns = lists.values.get(at.start + task)?;
                 Ok(Duration::from_nanos(ns))
             };
-            let of = |lists, at| {
-                time(lists, at).map_err(|e: Error| e.at(format!("task {}", task + 1)))
-            };
+            let of =
+                |lists, at| time(lists, at).map_err(|e: Error| e.at(format!("task {}", task + 1)));
             let period_of = of(&self.period, &period)?;
             timings.push(Timing {
                 wcet: of(&self.wcet, &wcet)?,
@@ -264,8 +261,11 @@ impl Sets {
 
 fn missing(name: &str, schema: SchemaRef) -> Error {
     let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-    Error::new(format!("there is no column `{name}` among {}", names.join(", ")))
-        .remedy("sets are rows with lists of nanoseconds in `wcet_ns`, `period_ns` and `deadline_ns`")
+    Error::new(format!(
+        "there is no column `{name}` among {}",
+        names.join(", ")
+    ))
+    .remedy("sets are rows with lists of nanoseconds in `wcet_ns`, `period_ns` and `deadline_ns`")
 }
 
 /// A column of lists of integers, of any kind of list.

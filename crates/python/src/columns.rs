@@ -137,9 +137,9 @@ impl Columns {
         let places: Vec<usize> = names
             .iter()
             .map(|name| {
-                self.schema.index_of(name).map_err(|_| {
-                    PyKeyError::new_err(format!("there is no column `{name}`"))
-                })
+                self.schema
+                    .index_of(name)
+                    .map_err(|_| PyKeyError::new_err(format!("there is no column `{name}`")))
             })
             .collect::<PyResult<_>>()?;
         let project = |batch: &RecordBatch| batch.project(&places).map_err(arrow::failed);
@@ -169,7 +169,11 @@ impl Columns {
             columns.push(Arc::new(values.iter().copied().collect::<BooleanArray>()));
             RecordBatch::try_new(schema.clone(), columns).map_err(arrow::failed)
         };
-        let batches = self.batches.iter().map(&mut with).collect::<PyResult<_>>()?;
+        let batches = self
+            .batches
+            .iter()
+            .map(&mut with)
+            .collect::<PyResult<_>>()?;
         Ok(Columns { schema, batches })
     }
 

@@ -36,6 +36,7 @@ mod _native {
     use crate::check::check;
     #[pymodule_export]
     use crate::columns::Columns;
+    use crate::error::raise;
     #[pymodule_export]
     use crate::generate::generate;
     #[pymodule_export]
@@ -56,7 +57,6 @@ mod _native {
     use crate::trace::{
         trace_check, trace_events, trace_header, trace_jobs, trace_stats, trace_svg,
     };
-    use crate::error::raise;
     use pyo3::prelude::*;
 
     /// The version of the program.

@@ -13,8 +13,14 @@ pub(crate) fn tests() -> PyResult<Columns> {
     Columns::new(vec![
         ("test", words(all.clone().map(|t| t.name))),
         ("policy", words(all.clone().map(|t| t.policy))),
-        ("guarantee", words(all.clone().map(|t| t.guarantee.to_string()))),
-        ("exactness", words(all.clone().map(|t| t.exactness.to_string()))),
+        (
+            "guarantee",
+            words(all.clone().map(|t| t.guarantee.to_string())),
+        ),
+        (
+            "exactness",
+            words(all.clone().map(|t| t.exactness.to_string())),
+        ),
         ("source", words(all.clone().map(|t| t.source))),
         ("preconditions", words(all.clone().map(|t| t.preconditions))),
         ("about", words(all.map(|t| t.about))),

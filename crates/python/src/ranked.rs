@@ -177,7 +177,10 @@ fn called_as(name: &str, like: Option<String>) -> Result<String> {
             .remedy("name it otherwise, and say what it is to be the same as by `like`"));
     }
     match like {
-        Some(like) => Ok(like.parse::<policy::Spec>().map_err(|e| e.at("like"))?.to_string()),
+        Some(like) => Ok(like
+            .parse::<policy::Spec>()
+            .map_err(|e| e.at("like"))?
+            .to_string()),
         None => Ok(name.to_owned()),
     }
 }

@@ -22,8 +22,14 @@ pub(crate) fn read_samples(py: Python<'_>, path: PathBuf) -> PyResult<Columns> {
         ("block", integers(samples.iter().map(|s| s.block.into()))),
         ("load", words(samples.iter().map(|s| s.load.to_string()))),
         ("wss_bytes", integers(samples.iter().map(|s| s.wss.get()))),
-        ("write_ratio", numbers(samples.iter().map(|s| s.write_ratio))),
-        ("from_cpu", integers(samples.iter().map(|s| s.from.0.into()))),
+        (
+            "write_ratio",
+            numbers(samples.iter().map(|s| s.write_ratio)),
+        ),
+        (
+            "from_cpu",
+            integers(samples.iter().map(|s| s.from.0.into())),
+        ),
         ("to_cpu", integers(samples.iter().map(|s| s.to.0.into()))),
         (
             "resumption",

@@ -203,10 +203,7 @@ fn jobs(rows: &[JobRow], names: &Names) -> Result<RecordBatch> {
         ("completion_ns", instants(|r| r.completion)),
         ("response_ns", spans(|r| r.completion.since(r.release))),
         ("tardiness_ns", spans(|r| r.completion.since(r.deadline))),
-        (
-            "processor",
-            integers(rows.iter().map(|r| r.cpu.0.into())),
-        ),
+        ("processor", integers(rows.iter().map(|r| r.cpu.0.into()))),
         ("executed_ns", spans(|r| r.executed)),
         (
             "preemptions",
