@@ -1,13 +1,15 @@
 #!/bin/sh
-# Builds the Python package, installs it into an environment of its own, and tests it there.
-# Usage: sh tests/python.sh WARMSET [DIRECTORY]: the binary that answers are compared with, and where
-# environment and wheel stay. It needs Python 3.11 with venv, which it installs by apt-get where CI
-# is set and it runs as root, and a package index. Without them it says `python: not run` with the
-# reason, and ends with status 0.
+# Installs the Python package into an environment of its own, target/python/venv, and tests it there.
+# Usage: sh tests/python.sh WARMSET [LIBRARY]: the binary that answers are compared with, and the
+# extension module where it is built already, by the tests of Rust; without it a wheel is built by
+# maturin. It needs Python 3.11 with venv, which it installs by apt-get where CI is set and it runs as
+# root, and a package index. Without them it says `python: not run` with the reason, and ends with
+# status 0.
 set -eu
 
 warmset=$(realpath "$1")
-out=${2:-target/python}
+library=${2:-}
+out=target/python
 here=$(cd "$(dirname "$0")/.." && pwd)
 not_run() {
     echo "python: not run: $1"
@@ -32,11 +34,19 @@ bin=$(realpath "$out/venv")/bin
 "$bin/pip" install --disable-pip-version-check -q -r "$here/crates/python/requirements-test.txt" \
     >"$out/pip.log" 2>&1 || not_run "pip could not install what the tests need: see $out/pip.log"
 
-# The same profile and directory as of all other tests, so that no dependency is compiled twice.
-rm -rf "$out/wheels"
-VIRTUAL_ENV=$(dirname "$bin") "$bin/maturin" build --locked --profile dev \
-    --manifest-path "$here/crates/python/Cargo.toml" --out "$out/wheels" -q
-"$bin/pip" install --disable-pip-version-check -q --no-deps --force-reinstall "$out"/wheels/*.whl
+if [ "$library" ]; then
+    # No dependency is compiled twice: the wheel would be of another set of their features.
+    site=$("$bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    rm -rf "$site/warmset"
+    cp -r "$here/crates/python/python/warmset" "$site/warmset"
+    cp "$library" "$site/warmset/_native.abi3.so"
+else
+    rm -rf "$out/wheels"
+    VIRTUAL_ENV=$(dirname "$bin") "$bin/maturin" build --locked --profile dev -q \
+        --manifest-path "$here/crates/python/Cargo.toml" --out "$out/wheels"
+    "$bin/pip" install --disable-pip-version-check -q --no-deps --force-reinstall \
+        "$out"/wheels/*.whl
+fi
 
 # Nothing of the sources is imported: what is tested is what is installed.
 cd "$here/crates/python"

@@ -9,8 +9,8 @@ use pyo3::types::PyType;
 /// What a function of Python returns; its error is `warmset.Error`.
 pub(crate) fn raise(error: Error) -> PyErr {
     Python::attach(|py| {
-        let parts = [error.cause(), error.place(), error.advice()].map(sentence);
-        let made = class(py, "Error").and_then(|class| class.call1(parts));
+        let [cause, place, remedy] = [error.cause(), error.place(), error.advice()].map(sentence);
+        let made = class(py, "Error").and_then(|class| class.call1((cause, place, remedy)));
         made.map_or_else(|e| e, PyErr::from_value)
     })
 }

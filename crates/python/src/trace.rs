@@ -84,7 +84,8 @@ pub(crate) fn trace_svg(
     };
     let text = work(py, None, |watch| {
         let mut text: Vec<u8> = Vec::new();
-        let output = || Ok(Output::Writer("the picture", &mut text));
+        let into = &mut text;
+        let output = move || Ok(Output::Writer("the picture", into));
         app::trace::export::export(&path, &options, output, watch)?;
         Ok(text)
     })?;

@@ -52,7 +52,7 @@ impl Asked {
     fn warn(&self, py: Python<'_>) -> PyResult<()> {
         while let Some(note) = self.told(|told| told.notes.pop_front()) {
             let text = CString::new(note.replace('\0', " "))?;
-            PyErr::warn(py, &class(py, "Remark")?, &text, 2)?;
+            PyErr::warn(py, class(py, "Remark")?.as_any(), &text, 2)?;
         }
         Ok(())
     }
@@ -90,9 +90,10 @@ pub(crate) fn work<T: Send>(
     let done = py.detach(|| {
         std::thread::scope(|scope| {
             let (send, receive) = sync_channel(1);
-            let work = || {
+            let watch = &asked;
+            let work = move || {
                 // The receiver waits for it.
-                let _ = send.send(job(&asked));
+                let _ = send.send(job(watch));
             };
             let builder = std::thread::Builder::new().stack_size(STACK);
             let thread = match builder.spawn_scoped(scope, work) {
