@@ -4,8 +4,9 @@
 CARGO ?= cargo
 WARMSET := target/release/warmset
 
-.PHONY: tour tour-long build install install-words install-task install-color test rounds lint unit smoke test-explorer test-slurm \
-	explorer-libraries exact certificates bench live soak many faults sanitize deb try-deb book clean
+.PHONY: tour tour-long build install install-words install-task install-color test rounds lint \
+	unit smoke test-explorer test-slurm explorer-libraries exact certificates bench live soak many \
+	faults sanitize deb try-deb book clean test-python wheel bench-python
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -103,6 +104,19 @@ test-explorer:
 ## As root: a study as an array of jobs of a real Slurm of one node, set up and taken down again.
 test-slurm: build
 	sh tests/slurm.sh $(WARMSET)
+
+## The Python package in an environment of its own, in target/python: built, installed, tested.
+test-python:
+	$(CARGO) build --locked -p warmset
+	sh tests/python.sh target/debug/warmset
+
+## A wheel of the Python package with the command, in target/wheels: pip install target/wheels/*.whl
+wheel:
+	CARGO="$(CARGO)" sh packages/wheel.sh
+
+## A million task sets in Python beside the command: time and memory.
+bench-python: build wheel
+	sh crates/python/benches/run.sh $(WARMSET)
 
 ## Fetches the libraries of the explorer's charts again: make explorer-libraries D3=7.9.2 PLOT=0.6.17
 D3 ?= 7.9.2

@@ -34,12 +34,14 @@ awk -v not_run="$logs/not-run" -v failing="$logs/failing" '
 read -r passed failed ignored <"$logs/counts"
 listed=$(wc -l <"$logs/not-run")
 
-# The browser's tests say themselves that they could not run.
-if sed -n 's/^explorer: not run: /explorer: /p' "$logs/explorer.log" 2>/dev/null |
-    grep . >>"$logs/not-run"; then
-    ignored=$((ignored + 1))
-    listed=$((listed + 1))
-fi
+# The tests of the browser and of Python say themselves that they could not run.
+for part in explorer python; do
+    if sed -n "s/^$part: not run: /$part: /p" "$logs/$part.log" 2>/dev/null |
+        grep . >>"$logs/not-run"; then
+        ignored=$((ignored + 1))
+        listed=$((listed + 1))
+    fi
+done
 
 echo
 if [ "$ignored" -gt 0 ]; then

@@ -124,6 +124,14 @@ impl Drawing<'_> {
         self.source.draw(number)
     }
 
+    /// For how many processors a set is: as given, or as many as it needs.
+    ///
+    /// # Errors
+    /// It needs more than there can be.
+    pub fn processors(&self, set: &TaskSet) -> Result<u32> {
+        self.source.processors(set)
+    }
+
     /// The first set as a task file, with its origin in its first lines.
     ///
     /// # Errors

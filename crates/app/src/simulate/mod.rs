@@ -106,7 +106,10 @@ impl Options {
     }
 
     /// The scenario of a set.
-    fn scenario_of(&self, set: &TaskSet, platform: &Platform) -> Result<Scenario> {
+    ///
+    /// # Errors
+    /// Words for releases or execution times that are none; what is out of range for the set.
+    pub fn scenario_of(&self, set: &TaskSet, platform: &Platform) -> Result<Scenario> {
         let mut scenario = Scenario {
             releases: inputs::releases_of(&self.releases, Some(set))?,
             ..self.scenario()
@@ -192,6 +195,36 @@ fn as_nanos<S: serde::Serializer>(time: &Instant, to: S) -> std::result::Result<
 }
 
 impl Simulated {
+    /// What the sums of an engine say of a set, where no events were watched.
+    pub fn of(
+        policy: String,
+        set: &TaskSet,
+        platform: &Platform,
+        summary: &Summary,
+        distributions: &Distributions,
+    ) -> Self {
+        Simulated {
+            policy,
+            platform: platform.name.clone(),
+            ended_by: match summary.ending {
+                Ending::Horizon => "horizon",
+                Ending::Miss => "miss",
+                Ending::Interrupted => "interrupt",
+            },
+            first_miss: summary.first_miss.map(|miss| FirstMiss {
+                task: set.name(miss.task),
+                job: miss.job + 1,
+                deadline: miss.deadline,
+            }),
+            added_up: summary.added_up(set, distributions),
+            caches: Vec::new(),
+            profiled: Vec::new(),
+            ending: summary.ending,
+            end: summary.end,
+            missed: missed(set, summary, summary.ending == Ending::Miss),
+        }
+    }
+
     /// Is the simulation complete?
     ///
     /// # Errors
@@ -266,28 +299,18 @@ pub fn simulate(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<S
         sink.finish()?.finish()?;
     }
     watch.finish();
+    let thrashed = thrashing.map(|t| t.told());
+    let caches = cached.map_or_else(Vec::new, |c| TaskCaches::all(set, &c));
+    let simulated = Simulated::of(policy, set, &platform, &summary, &watched.distributions);
     Ok(Simulated {
-        policy,
-        platform: platform.name.clone(),
-        ended_by: match summary.ending {
-            Ending::Horizon => "horizon",
-            Ending::Miss => "miss",
-            Ending::Interrupted => "interrupt",
-        },
-        first_miss: summary.first_miss.map(|miss| FirstMiss {
-            task: set.name(miss.task),
-            job: miss.job + 1,
-            deadline: miss.deadline,
-        }),
         added_up: trace::Summary {
-            thrashed: thrashing.map(|t| t.told()),
-            ..summary.added_up(set, &watched.distributions)
+            thrashed,
+            ..simulated.added_up
         },
-        caches: cached.map_or_else(Vec::new, |c| TaskCaches::all(set, &c)),
+        caches,
         profiled: Profiled::all(set, &summary),
-        ending: summary.ending,
-        end: summary.end,
         missed: missed(set, &summary, options.brute_force),
+        ..simulated
     })
 }
 
