@@ -9,7 +9,8 @@ import sys
 from fractions import Fraction as Q
 from math import ceil
 
-ORDERS = {"p-edf": ("edf", "one"), "g-edf": ("edf", "all"), "g-fifo": ("any", "all"),
+ORDERS = {"p-edf": ("edf", "one"), "edf-wm": ("slices", "one"), "edf-fm": ("turns", "one"),
+          "g-edf": ("edf", "all"), "g-fifo": ("any", "all"),
           "p-rm": ("rm", "one"), "p-fp": ("given", "one"), "p-fp:dm": ("dm", "one"),
           "p-fp:rm": ("rm", "one"), "g-fp": ("given", "all"), "g-fp:dm": ("dm", "all"),
           "g-fp:rm": ("rm", "all")}
@@ -17,15 +18,16 @@ HEAD = {"schema_version", "document", "guarantee", "rule", "processors", "ways",
         "without"}
 TASK = {"task", "wcet_ns", "period_ns", "deadline_ns", "phase_ns", "jitter_ns", "blocking_ns",
         "priority", "processors"}
-CLAIM = {"policy", "says", "costs", "places", "stuck", "refutation"}
-PLACE = {"processors", "tasks", "inflated_ns", "proof", "refusals"}
+CLAIM = {"policy", "says", "with", "costs", "places", "stuck", "refutation"}
+PLACE = {"processors", "tasks", "inflated_ns", "windows_ns", "parts", "proof", "refusals"}
 SIX = ("release_ns", "scheduling_ns", "context_switch_ns", "ipi_latency_ns", "tick_ns")
 COSTS = {"delay_ns", "ways", "delays_ns", "tick_period_ns", *SIX}
 PROOFS = {"DEMAND": {"until", "points"}, "RESPONSES": {"jobs"}, "UTILIZATION": {"total"},
           "GFB": {"total", "largest"}, "GDM-DENSITY": {"total", "largest"}, "BAK": {"sides"},
           "BCL": {"sides"}, "BCLI": {"rounds"}, "RTA": {"rounds"}, "GFP-RTA": {"responses"}}
-REFUSALS = {"UTILIZATION": set(), "TASK": {"task"}, "DEMAND": {"until"}, "LATE": {"task", "job"},
-            "GFB": set(), "GDM-DENSITY": set(), "BAK": {"task"}, "BCL": {"task"}}
+REFUSALS = {"UTILIZATION": set(), "TASK": {"task"}, "DEMAND": {"until"},
+            "GFB": set(), "GDM-DENSITY": set(), "BAK": {"task"}, "BCL": {"task"},
+            "MISS": {"task", "releases_ns", "schedule"}}
 
 
 class Bad(Exception):
@@ -73,6 +75,17 @@ def row(read):
     return lambda value: listed(value, read)
 
 
+def piece(value):
+    fields(value, {"until_ns", "runs"}, ("until_ns", "runs"))
+    return number(value["until_ns"]), listed(value["runs"], lambda n: index(n, 2 ** 64))
+
+
+def margin(value):
+    """What a claim is about instead of the set and the delays as they were given."""
+    value = fields(value, {"thousandths", "cpmd_ns"})
+    return {key: number(n) for key, n in value.items()}
+
+
 def tagged(value, kinds):
     demand_that(type(value) is dict and value.get("by") in kinds, "a kind is not known", Bad)
     keys = kinds[value["by"]] | {"by"}
@@ -80,7 +93,8 @@ def tagged(value, kinds):
     read = {"until": number, "total": number, "largest": number, "points": row(pair),
             "sides": row(pair), "responses": row(number), "jobs": row(row(number)),
             "rounds": row(row(lambda n: None if n is None else number(n))),
-            "task": lambda n: index(n, 2 ** 64), "job": index, "by": str}
+            "task": lambda n: index(n, 2 ** 64), "by": str,
+            "releases_ns": row(row(number)), "schedule": row(piece)}
     return {key: read[key](value[key]) for key in keys}
 
 
@@ -120,17 +134,19 @@ class Place:
     """The tasks of a processor or cluster; `tasks` have their overheads."""
 
     def __init__(self, place):
-        place = fields(place, PLACE, ("processors", "tasks", "inflated_ns"))
-        self.cpus = listed(place["processors"], index)
-        self.ids = listed(place["tasks"], lambda n: index(n, 2 ** 64))
-        self.inflated = listed(place["inflated_ns"], number)
+        place = fields(place, PLACE)
+        self.cpus = listed(place.get("processors", []), index)
+        self.ids = listed(place.get("tasks", []), lambda n: index(n, 2 ** 64))
+        self.inflated, self.windows, self.parts = (
+            listed(place.get(key, []), number) for key in ("inflated_ns", "windows_ns", "parts"))
         self.proof = tagged(place["proof"], PROOFS) if "proof" in place else None
         self.refusals = listed(place.get("refusals", []), lambda r: tagged(r, REFUSALS))
 
     def enter(self, order, is_hard, tasks):
         self.order, self.is_hard, self.m = order, is_hard, len(self.cpus)
-        both = zip(self.ids, self.inflated)
-        self.tasks = [tasks[i].with_(e=wcet) for i, wcet in both]
+        windows = self.windows or [tasks[i].d for i in self.ids]
+        self.tasks = [tasks[i].with_(e=wcet, d=window)
+                      for i, wcet, window in zip(self.ids, self.inflated, windows)]
         self.ranks = ranks(order, self.tasks)
         self.is_fixed = order in ("rm", "dm", "given")
 
@@ -188,16 +204,29 @@ def responses_hold(tasks, rank, jobs):
         demand_that(is_over, "the busy window goes on")
 
 
-def is_late(tasks, rank, k, job):
-    # Blocking and jitter may not come.
-    w, tasks = Q(1), [t.with_(jitter=Q(0), blocking=Q(0)) for t in tasks]
-    for _ in range(1_000_000):
-        if w > job * tasks[k].p + tasks[k].d:
-            return True
-        if before_done(tasks, rank, k, job, w) <= w:
-            return False
-        w = before_done(tasks, rank, k, job, w)
-    raise AssertionError("it takes more than a million steps")
+def misses(here, late, releases, schedule):
+    """Does the schedule leave a job of the task incomplete at its deadline? In each part the m most
+    urgent of the pending jobs run, and none is released or complete within it; equal urgency goes
+    by the earlier release, then by the order of the set. Blocking and jitter may not come."""
+    tasks = here.tasks
+    apart = (b - a >= t.p for t, r in zip(tasks, releases) for a, b in zip(r, r[1:]))
+    demand_that(len(releases) == len(tasks) and all(apart), "releases are not a period apart")
+    now, done, left = Q(0), [0] * len(tasks), [t.e for t in tasks]
+    for until, runs in schedule:
+        pending = [(here.ranks[k] if here.is_fixed else r[done[k]] + tasks[k].d, r[done[k]], k)
+                   for k, r in enumerate(releases) if done[k] < len(r) and r[done[k]] <= now]
+        first = sorted(k for _, _, k in sorted(pending)[:here.m])
+        demand_that([here.ids[k] for k in first] == runs, f"from {now} on other jobs run")
+        is_whole = now < until and not any(now < t < until for r in releases for t in r)
+        demand_that(is_whole, f"a job is released before {until}")
+        for k in first:
+            left[k] -= until - now
+            demand_that(left[k] >= 0, f"a job is complete before {until}")
+            if left[k] == 0:
+                left[k], done[k] = tasks[k].e, done[k] + 1
+        now = until
+    times = releases[late][done[late]:]
+    return bool(times) and times[0] + tasks[late].d <= now
 
 
 # Several processors.
@@ -308,15 +337,21 @@ def gfp_rta(here, responses):
 def holds(here, proof):
     by, edf = proof["by"], here.order == "edf"
     is_delayed = any(t.jitter or t.blocking for t in here.tasks)
-    if by == "DEMAND" and edf and here.m == 1 and not is_delayed:
+    by_demand = edf or here.order == "slices"
+    if by == "DEMAND" and by_demand and here.m == 1 and not is_delayed:
         demand_holds(here.tasks, proof["until"], proof["points"])
     elif by == "RESPONSES" and here.is_fixed and here.m == 1:
         responses_hold(here.tasks, here.ranks, proof["jobs"])
-    elif by == "UTILIZATION" and not here.is_hard and not here.is_fixed:
+    elif by == "UTILIZATION" and not here.is_hard and here.order in ("edf", "any", "turns"):
         several = here.m > 1
         demand_that(not several or not any(t.jitter for t in here.tasks), "jitter is not taken")
         tasks = [t.with_(e=t.e + several * t.blocking) for t in here.tasks]
-        demand_that(load(tasks) == proof["total"] <= here.m, "U is not as stated")
+        # Under EDF-fm parts of tasks count; those that run elsewhere, too, go first.
+        parts = here.parts or [Q(1)] * len(tasks)
+        total = sum((t.e / t.p * part for t, part in zip(tasks, parts)), Q(0))
+        demand_that(total == proof["total"] <= here.m, "U is not as stated")
+        first = load([t for t, part in zip(tasks, parts) if part < 1])
+        demand_that(first <= 1, "tasks that run elsewhere, too, ask for more than the processor")
         demand_that(all(t.e <= t.p for t in tasks), "a task asks for more than a processor")
     elif (by == "GFB" and edf) or (by == "GDM-DENSITY" and here.is_fixed):
         found = densities(here, here.reduced(here.is_fixed), by != "GFB")
@@ -346,8 +381,8 @@ def is_refused(here, why):
         return t.e > t.p or (here.is_hard and t.e + t.jitter > t.d)
     if by == "DEMAND" and edf and here.m == 1 and here.is_hard:
         return demand(here.tasks, why["until"]) > why["until"]
-    if by == "LATE" and here.is_fixed and here.m == 1:
-        return is_late(here.tasks, here.ranks, k, why["job"])
+    if by == "MISS" and (edf or here.is_fixed):
+        return misses(here, k, why["releases_ns"], why["schedule"])
     if (by == "GFB" and edf) or (by == "GDM-DENSITY" and here.is_fixed):
         return not densities(here, here.reduced(by != "GFB", True), by != "GFB")[2]
     if by in ("BAK", "BCL") and edf:
@@ -375,17 +410,19 @@ class Certificate:
         demand_that(is_square or (self.rule == "one-delay" and not ways), "ways are missing", Bad)
         demand_that(all(type(w) is str for line in ways for w in line), "a way is none", Bad)
         self.ways = {(a, b): w for a, line in zip(self.cpus, ways) for b, w in zip(self.cpus, line)}
-        self.tasks = listed(head["tasks"], Task)
+        self.tasks = self.given = listed(head["tasks"], Task)
         self.claims = listed(head["claims"], self.read_claim)
         for one in listed(head.get("without", [])):
-            one = fields(one, {"policy", "why"}, ("policy", "why"))
-            demand_that(all(type(t) is str for t in one.values()), "a text is none", Bad)
+            one = fields(one, {"policy", "with", "why"}, ("policy", "why"))
+            margin(one.get("with", {}))
+            demand_that(type(one["policy"]) is type(one["why"]) is str, "a text is none", Bad)
 
     @staticmethod
     def read_claim(claim):
         claim = fields(claim, CLAIM, ("policy", "says"))
         demand_that(type(claim["policy"]) is str, "the policy is none", Bad)
         demand_that(claim["says"] in ("yes", "refuted", "not-shown"), "it says nothing", Bad)
+        claim["with"] = margin(claim.get("with", {}))
         costs = fields(claim.get("costs", {}), COSTS)
         if "stuck" in claim:
             index(claim["stuck"], 2 ** 64)
@@ -403,17 +440,24 @@ class Certificate:
         """Raises AssertionError with what is wrong."""
         name = claim["policy"]
         is_clustered = name == "c-edf" or name.startswith("c-edf:")
-        known = ("edf", "some") if is_clustered else ORDERS.get(name.removesuffix(":"))
+        base = name.partition(":")[0]
+        plain = base if base in ("edf-wm", "edf-fm") else name.removesuffix(":")
+        known = ("edf", "some") if is_clustered else ORDERS.get(plain)
         demand_that(known is not None, "there are no proofs for the policy")
         order, width = known
+        factor = claim["with"].get("thousandths", Q(1000)) / 1000
+        self.tasks = [t.with_(e=Q(ceil(t.e * factor))) for t in self.given]
         says, why, places = claim["says"], claim.get("refutation"), claim["places"]
         if says == "refuted":
-            demand_that(why and not places and "stuck" not in claim, "no refutation alone")
-            demand_that(self.refutes(order, why), "what is said to refute the set does not")
+            alone = not places and "stuck" not in claim and "cpmd_ns" not in claim["with"]
+            demand_that(why and alone, "no refutation alone")
+            demand_that(self.refutes(order, width, why), "what is said to refute the set does not")
             return
         demand_that(why is None, "a refutation is given")
+        is_known = order not in ("slices", "turns") or (self.rule, says) == ("one-delay", "yes")
+        demand_that(is_known, "there are proofs for parts of tasks by the rule of one delay only")
         self.check_costs(claim)
-        self.check_places(claim, width)
+        self.check_places(claim, order, width)
         for place in places:
             place.enter(order, self.is_hard, self.tasks)
             self.compare(claim, place, order)
@@ -425,13 +469,16 @@ class Certificate:
                 for refusal in place.refusals:
                     demand_that(is_refused(place, refusal), "a test does not refuse the tasks")
 
-    def refutes(self, order, why):
+    def refutes(self, order, width, why):
         everywhere = Place({"processors": self.cpus, "tasks": [], "inflated_ns": []})
         everywhere.ids = list(range(len(self.tasks)))
         everywhere.inflated = [t.e for t in self.tasks]
         everywhere.enter(order, self.is_hard, self.tasks)
         together = self.is_hard and all(t.phase == 0 for t in self.tasks)
-        kinds = {"UTILIZATION", "TASK"} | ({"DEMAND", "LATE"} if together else set())
+        all_share = width == "all" or (width == "one" and len(self.cpus) == 1)
+        anywhere = together and all_share and all(t.allows(self.cpus) for t in self.tasks)
+        kinds = {"UTILIZATION", "TASK"} | ({"DEMAND"} if together else set()) \
+            | ({"MISS"} if anywhere else set())
         return why["by"] in kinds and is_refused(everywhere, why)
 
     def check_costs(self, claim):
@@ -442,8 +489,24 @@ class Certificate:
                 "by-piece": are_free and is_table and not costs["delay_ns"]}
         several = is_table and not costs["delay_ns"] and costs["tick_period_ns"] > 0
         demand_that(fits.get(self.rule, several), "the costs are not those of the rule")
+        one = [costs["delay_ns"]] if self.rule == "one-delay" else []
+        are_named = all(d == claim["with"].get("cpmd_ns", d) for r in [*delays, one] for d in r)
+        demand_that(are_named, "a cache delay is not that of the margin")
 
-    def check_places(self, claim, width):
+    def is_whole(self, claim, order, task):
+        """All of a task: slices with all of its execution, in windows one after the other (EDF-WM);
+        all of its jobs, on two processors at most (EDF-fm); all of it in one place."""
+        here = [(p, p.ids.index(task)) for p in claim["places"] if task in p.ids]
+        t = self.tasks[task]
+        if order == "slices":
+            end = min(t.d, t.p) if len(here) > 1 else t.d
+            return sum(p.inflated[k] for p, k in here) >= t.e + claim["costs"]["delay_ns"] \
+                and sum(p.windows[k] for p, k in here) <= end
+        if order == "turns":
+            return len(here) <= 2 and sum(p.parts[k] for p, k in here) == 1
+        return len(here) == 1
+
+    def check_places(self, claim, order, width):
         free, counts = set(self.cpus), [0] * len(self.tasks)
         for place in claim["places"]:
             size = len(place.cpus)
@@ -451,15 +514,19 @@ class Certificate:
             fits = fits and len(set(place.cpus)) == size and set(place.cpus) <= free
             demand_that(fits, "it is no place of this policy")
             free -= set(place.cpus)
+            count = len(place.ids)
+            lists = (len(place.inflated), len(place.windows), len(place.parts))
+            are_all = lists == (count, count * (order == "slices"), count * (order == "turns"))
             is_whole = all(wcet.denominator == 1 for wcet in place.inflated)
-            demand_that(len(place.ids) == len(place.inflated) and is_whole, "a WCET is missing")
+            demand_that(are_all and is_whole, "a WCET is missing")
             demand_that(place.ids == sorted(set(place.ids)), "the tasks are not in order")
             for i in place.ids:
                 demand_that(i < len(counts) and self.tasks[i].allows(place.cpus), "not allowed")
                 counts[i] += 1
         stuck = claim.get("stuck")
         if claim["says"] == "yes":
-            in_order = stuck is None and all(count == 1 for count in counts)
+            in_order = stuck is None and all(self.is_whole(claim, order, i)
+                                             for i in range(len(counts)))
         elif stuck is None:
             in_order = claim["places"] and all(count <= 1 for count in counts)
         else:
@@ -473,12 +540,14 @@ class Certificate:
         endless = Q(2 ** 64 - 1)
         for i, stated, needed in zip(place.ids, place.inflated, self.needed(claim, place, order)):
             needed = min(needed, endless)
-            most = endless if claim["says"] == "yes" else needed + 2
-            demand_that(needed <= stated <= most, f"`{self.tasks[i].name}` needs {ceil(needed)} ns")
+            is_close = claim["says"] == "yes" or stated <= min(needed + 2, endless)
+            demand_that(needed <= stated and is_close, f"`{self.tasks[i].name}` needs {needed} ns")
 
     def needed(self, claim, place, order):
         """By task the least WCET that holds its overheads."""
         costs, given, m = claim["costs"], [self.tasks[i] for i in place.ids], place.m
+        if order == "slices":
+            return [Q(0)] * len(given)  # the budgets of all slices together hold it
         if self.rule == "one-delay":
             return [t.e + costs["delay_ns"] for t in given]
         ways = {"preemption"} | {self.ways[a, b] for n, a in enumerate(place.cpus)

@@ -21,10 +21,8 @@ impl<'de> Deserialize<'de> for Number {
             Value::String(text) => text,
             _ => String::new(),
         };
-        let is_number = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
-        let digits = |t: &str| {
-            (t.len() < 10_000 && is_number(t)).then(|| t.parse::<BigInt>().ok()).flatten()
-        };
+        let is_number = |t: &str| t.len() < 10_000 && t.bytes().all(|b| b.is_ascii_digit());
+        let digits = |t: &str| is_number(t).then(|| t.parse::<BigInt>().ok()).flatten();
         let (above, below) = text.split_once('/').unwrap_or((&text, "1"));
         match (digits(above), digits(below)) {
             (Some(above), Some(below)) if below != BigInt::ZERO => Ok(Number(Q::new(above, below))),
@@ -88,12 +86,23 @@ pub struct Claim {
     pub policy: String,
     pub says: Says,
     #[serde(default)]
+    pub with: With,
+    #[serde(default)]
     pub costs: Costs,
     #[serde(default)]
     pub places: Vec<Place>,
     /// Not shown: the task that no place takes; it is among the tasks of each place.
     pub stuck: Option<usize>,
     pub refutation: Option<Refusal>,
+}
+
+/// What a claim is about instead of the set and the delays as they were given: longer or shorter
+/// WCETs, rounded up, and one cache delay of every job.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub struct With {
+    pub thousandths: Option<Number>,
+    pub cpmd_ns: Option<Number>,
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
@@ -119,16 +128,19 @@ pub struct Costs {
 }
 
 /// A processor or cluster with its tasks.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
 pub struct Place {
     pub processors: Vec<u32>,
     /// Places in the set, from 0, ascending.
     pub tasks: Vec<usize>,
-    /// Their WCETs with overheads.
+    /// Their WCETs with overheads; of EDF-WM the budgets of their slices there.
     pub inflated_ns: Vec<Number>,
+    /// EDF-WM: the windows of the slices.
+    pub windows_ns: Vec<Number>,
+    /// EDF-fm: which part of the jobs of each runs there.
+    pub parts: Vec<Number>,
     pub proof: Option<Proof>,
-    #[serde(default)]
     pub refusals: Vec<Refusal>,
 }
 
@@ -157,16 +169,26 @@ pub enum Refusal {
     Utilization {},
     Task { task: usize },
     Demand { until: Number },
-    Late { task: usize, job: u32 },
     Gfb {},
     GdmDensity {},
     Bak { task: usize },
     Bcl { task: usize },
+    Miss { task: usize, releases_ns: Vec<Vec<Number>>, schedule: Vec<Piece> },
+}
+
+/// A part of a schedule: it begins where the one before ends, and these tasks run until its end.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Piece {
+    pub until_ns: Number,
+    pub runs: Vec<usize>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Without {
     pub policy: String,
+    #[serde(default)]
+    pub with: With,
     pub why: String,
 }

@@ -2,7 +2,8 @@
 //! hold their overheads; that the proof of each place is one for this policy and this guarantee,
 //! and holds.
 
-use crate::certificate::{Certificate, Claim, Entry, Guarantee, Place, Q, Refusal, Rule, Says};
+use crate::certificate::{Certificate, Claim, Entry, Guarantee, Number, Place, Q};
+use crate::certificate::{Refusal, Rule, Says};
 use crate::{costs, place::Here};
 use num_bigint::BigInt;
 use num_traits::Zero;
@@ -28,20 +29,20 @@ impl Task {
     pub fn utilization(&self) -> Q {
         &self.wcet / &self.period
     }
+
+    pub fn is_delayed(&self) -> bool {
+        !self.jitter.is_zero() || !self.blocking.is_zero()
+    }
 }
 
 pub fn utilization(tasks: &[Task]) -> Q {
     tasks.iter().map(Task::utilization).sum()
 }
 
-/// The set of a certificate.
+/// The set of a certificate, and its tasks in numbers.
 pub struct Set<'c> {
-    guarantee: Guarantee,
-    pub rule: Rule,
+    pub read: &'c Certificate,
     pub tasks: Vec<Task>,
-    processors: &'c [u32],
-    ways: &'c [Vec<String>],
-    entries: &'c [Entry],
 }
 
 impl<'c> Set<'c> {
@@ -50,53 +51,50 @@ impl<'c> Set<'c> {
     /// not square.
     pub fn of(read: &'c Certificate) -> Result<Self, String> {
         let m = read.processors.len();
-        if m == 0 || read.processors.iter().collect::<BTreeSet<_>>().len() != m {
-            return Err("the processors are not a list of different numbers".to_owned());
-        }
+        let different: BTreeSet<u32> = read.processors.iter().copied().collect();
+        require!(m > 0 && different.len() == m, "the processors are no list of different numbers");
         let is_square = read.ways.len() == m && read.ways.iter().all(|row| row.len() == m);
-        if !is_square && (read.rule != Rule::OneDelay || !read.ways.is_empty()) {
-            return Err("there is not one way to resume for every two processors".to_owned());
-        }
+        let is_free = read.rule == Rule::OneDelay && read.ways.is_empty();
+        require!(is_square || is_free, "there is not one way to resume for every two processors");
         let task = |e: &Entry| {
-            let needed = [&e.wcet_ns, &e.period_ns, &e.deadline_ns].map(|t| t.0.clone());
-            let others = [&e.jitter_ns, &e.blocking_ns, &e.phase_ns].map(|t| t.0.clone());
-            let are_whole = needed.iter().chain(&others).all(Q::is_integer);
-            if !are_whole || needed.iter().any(Q::is_zero) {
-                return Err(format!("a time of task `{}` is zero or a fraction", e.task));
-            }
-            let ([wcet, period, deadline], [jitter, blocking, _]) = (needed, others);
-            Ok(Task { wcet, period, deadline, jitter, blocking })
+            let times = [&e.wcet_ns, &e.period_ns, &e.deadline_ns, &e.jitter_ns, &e.blocking_ns];
+            let [wcet, period, deadline, jitter, blocking] = times.map(|t| t.0.clone());
+            let task = Task { wcet, period, deadline, jitter, blocking };
+            let are_whole = times.iter().chain([&&e.phase_ns]).all(|t| t.0.is_integer());
+            let are_times = are_whole && !times[..3].iter().any(|t| t.0.is_zero());
+            require!(are_times, "a time of task `{}` is zero or a fraction", e.task);
+            Ok(task)
         };
-        Ok(Set {
-            guarantee: read.guarantee,
-            rule: read.rule,
-            tasks: read.tasks.iter().map(task).collect::<Result<_, _>>()?,
-            processors: &read.processors,
-            ways: &read.ways,
-            entries: &read.tasks,
-        })
+        Ok(Set { read, tasks: read.tasks.iter().map(task).collect::<Result<_, _>>()? })
+    }
+
+    /// The same with WCETs in so many thousandths of these, rounded up.
+    fn scaled(&self, thousandths: &Q) -> Self {
+        let scale =
+            |t: &Task| Task { wcet: (&t.wcet * thousandths / q(1_000)).ceil(), ..t.clone() };
+        Set { read: self.read, tasks: self.tasks.iter().map(scale).collect() }
     }
 
     pub fn name(&self, task: usize) -> &str {
-        &self.entries[task].task
+        &self.read.tasks[task].task
     }
 
     /// The way in which a job resumes that was on one processor and comes to another, both of this
     /// set.
     pub fn way(&self, from: u32, to: u32) -> &str {
-        let at = |cpu| self.processors.iter().position(|p| *p == cpu).unwrap_or(0);
-        &self.ways[at(from)][at(to)]
+        let at = |cpu| self.read.processors.iter().position(|p| *p == cpu).unwrap_or(0);
+        &self.read.ways[at(from)][at(to)]
     }
 
     /// Can a task preempt one with a shorter deadline or period: by jitter, by blocking, or by
     /// priorities of its own?
     pub fn is_unordered(&self) -> bool {
-        let is_delayed = |t: &Task| !t.jitter.is_zero() || !t.blocking.is_zero();
-        self.tasks.iter().any(is_delayed) || self.entries.iter().any(|e| e.priority.is_some())
+        let has_priority = |e: &Entry| e.priority.is_some();
+        self.tasks.iter().any(Task::is_delayed) || self.read.tasks.iter().any(has_priority)
     }
 
     pub fn is_hard(&self) -> bool {
-        self.guarantee == Guarantee::Hard
+        self.read.guarantee == Guarantee::Hard
     }
 }
 
@@ -110,11 +108,15 @@ pub enum Order {
     Given,
     /// First in, first out.
     Any,
+    /// Slices of jobs by the ends of their windows: EDF-WM.
+    Slices,
+    /// Tasks with jobs on two processors first: EDF-fm.
+    Turns,
 }
 
 impl Order {
     pub fn is_fixed(self) -> bool {
-        !matches!(self, Order::Deadlines | Order::Any)
+        matches!(self, Order::RateMonotonic | Order::DeadlineMonotonic | Order::Given)
     }
 
     /// For each of some tasks (places in the set) its rank among them, 0 the most urgent. Ties go
@@ -124,8 +126,8 @@ impl Order {
         match self {
             Order::RateMonotonic => order.sort_by_key(|at| &set.tasks[tasks[*at]].period),
             Order::DeadlineMonotonic => order.sort_by_key(|at| &set.tasks[tasks[*at]].deadline),
-            Order::Given => order.sort_by_key(|at| Reverse(set.entries[tasks[*at]].priority)),
-            Order::Deadlines | Order::Any => {}
+            Order::Given => order.sort_by_key(|at| Reverse(set.read.tasks[tasks[*at]].priority)),
+            _ => {}
         }
         let mut ranks = vec![0; tasks.len()];
         order.into_iter().enumerate().for_each(|(rank, at)| ranks[at] = rank);
@@ -137,11 +139,13 @@ impl Order {
 /// place has, unless it may have any number.
 fn policy(name: &str, m: usize) -> Result<(Order, Option<usize>), String> {
     let (base, parameter) = name.split_once(':').unwrap_or((name, ""));
-    let known = match (base, parameter) {
+    Ok(match (base, parameter) {
         ("p-edf", "") => (Order::Deadlines, Some(1)),
         ("c-edf", _) => (Order::Deadlines, None),
         ("g-edf", "") => (Order::Deadlines, Some(m)),
         ("g-fifo", "") => (Order::Any, Some(m)),
+        ("edf-wm", _) => (Order::Slices, Some(1)),
+        ("edf-fm", _) => (Order::Turns, Some(1)),
         ("p-rm", "") | ("p-fp", "rm") => (Order::RateMonotonic, Some(1)),
         ("p-fp", "dm") => (Order::DeadlineMonotonic, Some(1)),
         ("p-fp", "") => (Order::Given, Some(1)),
@@ -149,8 +153,7 @@ fn policy(name: &str, m: usize) -> Result<(Order, Option<usize>), String> {
         ("g-fp", "dm") => (Order::DeadlineMonotonic, Some(m)),
         ("g-fp", "") => (Order::Given, Some(m)),
         _ => return Err("this program has no proofs for the policy".to_owned()),
-    };
-    Ok(known)
+    })
 }
 
 /// Verifies a claim.
@@ -158,22 +161,26 @@ fn policy(name: &str, m: usize) -> Result<(Order, Option<usize>), String> {
 /// # Errors
 /// One sentence: what is wrong.
 pub fn verify(set: &Set<'_>, claim: &Claim) -> Result<(), String> {
-    let (order, width) = policy(&claim.policy, set.processors.len())?;
-    match (claim.says, &claim.refutation) {
-        (Says::Refuted, Some(why)) if claim.places.is_empty() && claim.stuck.is_none() => {
-            return refuted(set, order, why);
-        }
-        (Says::Refuted, _) | (_, Some(_)) => {
-            return Err("a refutation is missing, or is not all that there is".to_owned());
-        }
-        (Says::Yes | Says::NotShown, None) => {}
+    let (order, width) = policy(&claim.policy, set.read.processors.len())?;
+    let set = &set.scaled(claim.with.thousandths.as_ref().map_or(&q(1_000), |n| &n.0));
+    if let Some(why) = &claim.refutation {
+        // A cache delay is an upper bound, and refutes nothing.
+        let is_bare = claim.with.cpmd_ns.is_none() && claim.stuck.is_none();
+        let is_alone = is_bare && claim.says == Says::Refuted && claim.places.is_empty();
+        require!(is_alone, "a refutation is not all that there is");
+        return refuted(set, order, width, why);
     }
-    costs::check(set, &claim.costs)?;
-    are_places(set, claim, width)?;
+    let is_known = set.read.rule == Rule::OneDelay && claim.says == Says::Yes;
+    let is_split = matches!(order, Order::Slices | Order::Turns);
+    require!(is_known || !is_split, "the policy has proofs of a yes by one delay only");
+    costs::check(set, &claim.costs, &claim.with)?;
+    are_places(set, order, claim)?;
     for place in &claim.places {
-        let on = |why| format!("on {}: {why}", place.named());
-        costs::compare(set, order, &claim.costs, place, claim.says).map_err(on)?;
+        let is_wide = width.is_none_or(|width| place.processors.len() == width);
+        require!(is_wide, "{:?} are no place of this policy", place.processors);
+        let on = |why| format!("on processors {:?}: {why}", place.processors);
         let here = Here::of(set, order, place);
+        costs::compare(&here, &claim.costs, claim.says).map_err(on)?;
         match (claim.says, &place.proof, place.refusals.as_slice()) {
             (Says::Yes, Some(proof), []) => here.holds(proof).map_err(on)?,
             (Says::NotShown, None, all @ [_, ..]) => {
@@ -186,43 +193,59 @@ pub fn verify(set: &Set<'_>, claim: &Claim) -> Result<(), String> {
 }
 
 /// Checks who is where: each task once, on processors that exist and that it may use.
-fn are_places(set: &Set<'_>, claim: &Claim, width: Option<usize>) -> Result<(), String> {
-    let mut free: BTreeSet<u32> = set.processors.iter().copied().collect();
+fn are_places(set: &Set<'_>, order: Order, claim: &Claim) -> Result<(), String> {
+    let mut free: BTreeSet<u32> = set.read.processors.iter().copied().collect();
     let mut counts = vec![0; set.tasks.len()];
     for place in &claim.places {
-        let on = |why: &str| Err(format!("on {}: {why}", place.named()));
-        let size = place.processors.len();
-        let fits = size > 0 && width.is_none_or(|width| size == width);
-        if !fits || !place.processors.iter().all(|cpu| free.remove(cpu)) {
-            return on("it is no place of this policy, or a processor is used twice");
-        }
-        let is_whole = place.inflated_ns.iter().all(|wcet| wcet.0.is_integer());
-        if place.tasks.len() != place.inflated_ns.len() || !is_whole {
-            return on("not every task has a whole WCET");
-        }
-        if !place.tasks.is_sorted_by(|a, b| a < b) {
-            return on("the tasks are not in their order");
-        }
+        let on = &place.processors;
+        let are_free = !on.is_empty() && on.iter().all(|cpu| free.remove(cpu));
+        require!(are_free, "a processor of {on:?} does not exist, or is used twice");
+        let count = |of: Order| if order == of { place.tasks.len() } else { 0 };
+        let are_all = place.inflated_ns.len() == place.tasks.len()
+            && place.windows_ns.len() == count(Order::Slices)
+            && place.parts.len() == count(Order::Turns);
+        let are_whole = place.inflated_ns.iter().all(|wcet| wcet.0.is_integer());
+        require!(are_all && are_whole, "on {on:?} not every task has a whole WCET and its part");
+        require!(place.tasks.is_sorted_by(|a, b| a < b), "on {on:?} tasks are not in their order");
         for task in &place.tasks {
-            match (counts.get_mut(*task), set.entries.get(*task)) {
-                (Some(count), Some(entry)) if entry.allows(&place.processors) => *count += 1,
-                _ => return on("a task does not exist, or may not run there"),
-            }
+            let is_allowed = set.read.tasks.get(*task).is_some_and(|entry| entry.allows(on));
+            require!(is_allowed, "task {task} does not exist, or may not run on {on:?}");
+            counts[*task] += 1;
         }
     }
     let is_once =
         |but: Option<usize>| counts.iter().enumerate().all(|(t, n)| Some(t) == but || *n <= 1);
     let in_order = match (claim.says, claim.stuck) {
-        (Says::Yes, None) => counts.iter().all(|count| *count == 1),
+        (Says::Yes, None) => (0..counts.len()).all(|task| is_whole(set, order, claim, task)),
         (_, None) => !claim.places.is_empty() && is_once(None),
         (Says::NotShown, Some(stuck)) if stuck < counts.len() => {
             // Each place that the task may use has been tried, with others that are there once.
-            let left = free.iter().any(|cpu| set.entries[stuck].allows(&[*cpu]));
+            let left = free.iter().any(|cpu| set.read.tasks[stuck].allows(&[*cpu]));
             !left && counts[stuck] == claim.places.len() && is_once(Some(stuck))
         }
         _ => false,
     };
-    in_order.then_some(()).ok_or_else(|| "a task is left out, or is in two places".to_owned())
+    require!(in_order, "a task is left out, or is in two places");
+    Ok(())
+}
+
+/// Do the places of a claim have all of a task? EDF-WM: its execution in slices, with windows one
+/// after the other, over before its next release. EDF-fm: all of its jobs, on two processors at
+/// most. Else: all of it in one place.
+fn is_whole(set: &Set<'_>, order: Order, claim: &Claim, task: usize) -> bool {
+    let at = |place: &Place| place.tasks.iter().position(|t| *t == task);
+    let here: Vec<_> = claim.places.iter().filter_map(|p| Some((p, at(p)?))).collect();
+    let sum = |of: fn(&Place) -> &[Number]| here.iter().map(|(p, at)| &of(p)[*at].0).sum::<Q>();
+    let Task { wcet, period, deadline, .. } = &set.tasks[task];
+    match order {
+        Order::Slices => {
+            let end = if here.len() > 1 { deadline.min(period) } else { deadline };
+            sum(|p| &p.inflated_ns) >= wcet + &claim.costs.delay_ns.0
+                && sum(|p| &p.windows_ns) <= *end
+        }
+        Order::Turns => sum(|p| &p.parts) == q(1) && here.len() <= 2,
+        _ => here.len() == 1,
+    }
 }
 
 impl Entry {
@@ -231,25 +254,21 @@ impl Entry {
     }
 }
 
-impl Place {
-    /// For people.
-    fn named(&self) -> String {
-        let list: Vec<String> = self.processors.iter().take(9).map(u32::to_string).collect();
-        format!("processor {}", list.join(","))
-    }
-}
-
 /// Why no schedule of the policy keeps the guarantee: of the tasks as they were given, without
 /// overheads, which are upper bounds and refute nothing.
-fn refuted(set: &Set<'_>, order: Order, why: &Refusal) -> Result<(), String> {
-    let ids: Vec<usize> = (0..set.tasks.len()).collect();
-    let m = set.processors.len();
-    let all = Here { set, order, ids: &ids, tasks: set.tasks.clone(), m };
-    // Every task may be released at the start, if none has a phase.
-    let together = set.is_hard() && set.entries.iter().all(|e| e.phase_ns.0.is_zero());
+fn refuted(set: &Set<'_>, order: Order, width: Option<usize>, why: &Refusal) -> Result<(), String> {
+    let (cpus, entries) = (&set.read.processors, &set.read.tasks);
+    let (tasks, processors) = ((0..entries.len()).collect(), cpus.clone());
+    let inflated_ns = set.tasks.iter().map(|t| Number(t.wcet.clone())).collect();
+    let together = Place { processors, tasks, inflated_ns, ..Place::default() };
+    let all = Here::of(set, order, &together);
+    // Every task may be released at any time, if none has a phase.
+    let any_time = set.is_hard() && entries.iter().all(|e| e.phase_ns.0.is_zero());
+    let anywhere = width == Some(cpus.len()) && entries.iter().all(|e| e.allows(cpus));
     match why {
         Refusal::Utilization {} | Refusal::Task { .. } => all.is_refused(why),
-        Refusal::Demand { .. } | Refusal::Late { .. } if together => all.is_refused(why),
+        Refusal::Demand { .. } if any_time => all.is_refused(why),
+        Refusal::Miss { .. } if any_time && anywhere => all.is_refused(why),
         _ => Err("what is said to refute the set does not".to_owned()),
     }
 }

@@ -1,6 +1,4 @@
 //! `warmset-verify FILE`: verifies a certificate of `warmset check --certificate FILE`.
-//!
-//! Exit status: 0 every claim is verified, 1 some claim is not, 2 the file could not be read.
 
 #![forbid(unsafe_code)]
 
@@ -12,54 +10,45 @@ Exit status: 0 every claim is verified, 1 some claim is not, 2 the file could no
 ";
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1);
-    let (Some(path), None) = (arguments.next(), arguments.next()) else {
-        return failed("it takes the name of one certificate: `warmset-verify FILE`");
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let [path] = arguments.as_slice() else {
+        return end(2, "warmset-verify: it takes one certificate: `warmset-verify FILE`\n");
     };
     if path == "--help" || path == "-h" {
-        return print(USAGE, ExitCode::SUCCESS);
+        return end(0, USAGE);
     }
-    let read = std::fs::read_to_string(&path).map_err(|e| e.to_string());
+    let read = std::fs::read_to_string(path).map_err(|e| e.to_string());
     match read.and_then(|text| verify::verify(&text)) {
-        Ok(report) => print(&told(&report), ExitCode::from(u8::from(!report.is_verified()))),
+        Ok(report) => end(u8::from(!report.is_verified()), &told(&report)),
         Err(why) => {
-            let path = path.display();
-            failed(&format!("{path}: {why}; give a file that `warmset check --certificate` wrote"))
+            let why = format!("warmset-verify: {}: {why}", path.display());
+            end(2, &shown(&(why + "; give a file that `warmset check --certificate` wrote")))
         }
     }
 }
 
 /// One line a claim, in words.
 fn told(report: &verify::Report) -> String {
-    let mut text = String::new();
-    for finding in &report.findings {
-        let words = match &finding.wrong {
-            Some(why) => format!("NOT VERIFIED: {why}"),
-            None => format!("{}: verified", finding.says),
-        };
-        text += &format!("{}: {}\n", shown(&finding.policy), shown(&words));
-    }
-    for (policy, why) in &report.without {
-        text += &format!("{}: no certificate: {}\n", shown(policy), shown(why));
-    }
-    match report.findings.is_empty() {
-        true => text + "no claim is made\n",
-        false => text,
-    }
+    let claims = report.findings.iter().map(|f| match &f.wrong {
+        Some(why) => format!("{}: NOT VERIFIED: {why}", f.about),
+        None => format!("{}: {}: verified", f.about, f.says),
+    });
+    let without = report.without.iter().map(|(of, why)| format!("{of}: no certificate: {why}"));
+    let nothing = report.findings.is_empty().then(|| "no claim is made".to_owned());
+    claims.chain(without).chain(nothing).map(|line| shown(&line)).collect()
 }
 
-/// Text from the file without characters that act on a terminal.
-fn shown(text: &str) -> String {
-    text.chars().take(400).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+/// A line of text from the file, without characters that act on a terminal.
+fn shown(line: &str) -> String {
+    let safe = line.chars().take(800).map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    safe.chain(['\n']).collect()
 }
 
-/// A reader that closes the pipe has seen enough.
-fn print(text: &str, status: ExitCode) -> ExitCode {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    status
-}
-
-fn failed(why: &str) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "warmset-verify: {}", shown(why));
-    ExitCode::from(2)
+/// Prints and ends. A reader that closes the pipe has seen enough.
+fn end(status: u8, text: &str) -> ExitCode {
+    let _ = match status {
+        2 => std::io::stderr().write_all(text.as_bytes()),
+        _ => std::io::stdout().write_all(text.as_bytes()),
+    };
+    ExitCode::from(status)
 }

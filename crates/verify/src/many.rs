@@ -20,22 +20,20 @@ pub fn densities(here: &Here<'_>, tasks: &[Task]) -> Result<(Q, Q, bool), String
         return Ok((sum, max, holds));
     }
     let deadlines = tasks.iter().map(|t| &t.deadline);
-    let mut by_rank: Vec<(usize, &Q)> = here.ranks().into_iter().zip(deadlines).collect();
+    let mut by_rank: Vec<(usize, &Q)> = here.ranks.iter().copied().zip(deadlines).collect();
     by_rank.sort_unstable();
-    if here.m < 2 || !by_rank.is_sorted_by_key(|(_, deadline)| *deadline) {
-        return Err("it is a test for deadline-monotonic priorities on several processors".into());
-    }
+    let is_monotonic = here.m > 1 && by_rank.is_sorted_by_key(|(_, deadline)| *deadline);
+    require!(is_monotonic, "it is a test for deadline-monotonic priorities on several processors");
     let holds = q(2) * &sum + q(here.m - 2) * &max <= q(here.m);
     Ok((sum, max, holds))
 }
 
 /// Do the densities have the sum and the maximum that are stated, and are they small enough?
-pub fn densities_hold(here: &Here<'_>, total: &Q, largest: &Q) -> Result<(), String> {
+pub fn densities_hold(here: &Here<'_>, total: &Number, largest: &Number) -> Result<(), String> {
     let (sum, max, holds) = densities(here, &here.reduced(here.order.is_fixed(), false)?)?;
-    match holds && sum == *total && max == *largest {
-        true => Ok(()),
-        false => Err(format!("the densities are {sum} in all and {max} at most: too large")),
-    }
+    let as_stated = sum == total.0 && max == largest.0;
+    require!(holds && as_stated, "the densities are {sum} in all, and {max} at most");
+    Ok(())
 }
 
 /// Both sides of the inequality of a task, and whether it holds.
@@ -51,8 +49,7 @@ pub fn bak(tasks: &[Task], m: usize, k: usize) -> Sides {
     };
     let left: Q = tasks.iter().map(work).sum();
     let right = q(m) * window - q(m - 1) * &tasks[k].wcet;
-    let holds = left <= right;
-    (left, right, holds)
+    (left.clone(), right.clone(), left <= right)
 }
 
 /// BCL: for every k, Σ_{i≠k} min(W_i, S_k) < m·S_k with S_k = D_k − e_k, N_i = ⌊(D_k − D_i)/p_i⌋ +
@@ -78,15 +75,11 @@ pub fn all_hold(
     here: &Here<'_>, stated: &[[Number; 2]], test: impl Fn(&[Task], usize, usize) -> Sides,
 ) -> Result<(), String> {
     let tasks = here.reduced(false, false)?;
-    if stated.len() != tasks.len() {
-        return Err("not every task has its inequality".to_owned());
-    }
+    require!(stated.len() == tasks.len(), "not every task has its inequality");
     for (k, [left, right]) in stated.iter().enumerate() {
         let (a, b, holds) = test(&tasks, here.m, k);
-        if !holds || a != left.0 || b != right.0 {
-            let name = here.name(k);
-            return Err(format!("the inequality of `{name}` does not hold as stated: {a} and {b}"));
-        }
+        let as_stated = a == left.0 && b == right.0;
+        require!(holds && as_stated, "`{}` has {a} and {b} in its inequality", here.name(k));
     }
     Ok(())
 }
@@ -122,9 +115,7 @@ fn rounds_hold(
     let mut slacks = vec![Q::zero(); here.ids.len()];
     let mut are_complete = slacks.is_empty();
     for round in rounds {
-        if round.len() != slacks.len() {
-            return Err("a round does not have every task".to_owned());
-        }
+        require!(round.len() == slacks.len(), "a round does not have every task");
         let mut next = slacks.clone();
         for (k, stated) in round.iter().enumerate() {
             let Some(Number(stated)) = stated else { continue };
@@ -136,7 +127,8 @@ fn rounds_hold(
         slacks = next;
         are_complete = round.iter().all(Option::is_some);
     }
-    are_complete.then_some(()).ok_or_else(|| "in the last round a task does not pass".to_owned())
+    require!(are_complete, "in the last round a task does not pass");
+    Ok(())
 }
 
 /// BCLI: task k has the slack s if Σ min(W_i, S_k) ≤ m·(S_k − s) and the others are short for x =
@@ -177,10 +169,8 @@ pub fn rta(here: &Here<'_>, rounds: &[Vec<Option<Number>>]) -> Result<(), String
 /// work of all more urgent tasks, each clipped at z, of which at most m − 1 carry work in.
 pub fn gfp_rta(here: &Here<'_>, responses: &[Number]) -> Result<(), String> {
     let tasks = here.reduced(true, false)?;
-    let ranks = here.ranks();
-    if responses.len() != tasks.len() || responses.iter().any(|r| !r.0.is_integer()) {
-        return Err("not every task has a whole bound".to_owned());
-    }
+    let are_whole = responses.len() == tasks.len() && responses.iter().all(|r| r.0.is_integer());
+    require!(are_whole, "not every task has a whole bound");
     for (k, (task, Number(window))) in tasks.iter().zip(responses).enumerate() {
         // Of each more urgent task: without work carried in, and with.
         let bring = |i: usize| {
@@ -190,7 +180,7 @@ pub fn gfp_rta(here: &Here<'_>, responses: &[Number]) -> Result<(), String> {
             (work_within(t, window, &Q::zero()), carried)
         };
         let work: Vec<(Q, Q)> =
-            others(&tasks, k).filter(|i| ranks[*i] < ranks[k]).map(bring).collect();
+            others(&tasks, k).filter(|i| here.ranks[*i] < here.ranks[k]).map(bring).collect();
         let interference = |z: &Q| {
             let clipped = work.iter().map(|(without, with)| (without.min(z), with.min(z)));
             let mut more: Vec<Q> =
@@ -203,9 +193,8 @@ pub fn gfp_rta(here: &Here<'_>, responses: &[Number]) -> Result<(), String> {
         let above = &x + Q::new(1.into(), 2.into());
         let (left, right) = (interference(&x), q(here.m) * &x);
         let is_short = left < right || (left == right && interference(&above) < q(here.m) * &above);
-        if x < Q::zero() || *window > task.deadline || !is_short {
-            return Err(format!("{window} does not bound the response of `{}`", here.name(k)));
-        }
+        let is_bound = x >= Q::zero() && *window <= task.deadline && is_short;
+        require!(is_bound, "{window} does not bound the response of `{}`", here.name(k));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::certificate::{Number, Place, Proof, Q, Refusal};
 use crate::claim::{Order, Set, Task, q, utilization};
-use crate::{many, single};
+use crate::{many, replay, single};
 use num_traits::Zero;
 
 /// The tasks of one place with their overheads.
@@ -13,18 +13,24 @@ pub struct Here<'a> {
     pub ids: &'a [usize],
     /// In the order of `ids`.
     pub tasks: Vec<Task>,
-    /// How many processors.
+    /// EDF-fm: which part of the jobs of each runs here.
+    pub parts: &'a [Number],
+    pub cpus: &'a [u32],
     pub m: usize,
+    /// By task its rank among them under fixed priorities, 0 the most urgent.
+    pub ranks: Vec<usize>,
 }
 
 impl<'a> Here<'a> {
     pub fn of(set: &'a Set<'a>, order: Order, place: &'a Place) -> Self {
-        let with_overheads = |(task, wcet): (&usize, &Number)| Task {
-            wcet: wcet.0.clone(),
-            ..set.tasks[*task].clone()
+        let with_overheads = |(at, wcet): (usize, &Number)| {
+            let given = &set.tasks[place.tasks[at]];
+            let window = place.windows_ns.get(at).map_or(&given.deadline, |w| &w.0);
+            Task { wcet: wcet.0.clone(), deadline: window.clone(), ..given.clone() }
         };
-        let tasks = place.tasks.iter().zip(&place.inflated_ns).map(with_overheads).collect();
-        Here { set, order, ids: &place.tasks, tasks, m: place.processors.len() }
+        let tasks = place.inflated_ns.iter().enumerate().map(with_overheads).collect();
+        let (ids, parts, cpus) = (&place.tasks, &place.parts, &place.processors);
+        Here { set, order, ids, tasks, parts, cpus, m: cpus.len(), ranks: order.ranks(set, ids) }
     }
 
     /// The tasks as tests for several processors take them: e + B in the place of e, D − J in that
@@ -38,56 +44,48 @@ impl<'a> Here<'a> {
             blocking: Q::zero(),
         };
         let all: Vec<Task> = self.tasks.iter().map(reduce).collect();
-        let fits = |t: &Task| {
-            let in_order = t.deadline > Q::zero() && t.deadline <= t.period;
-            in_order && (may_be_late || t.wcet <= t.deadline)
-        };
-        match all.iter().position(|t| !fits(t)) {
-            Some(k) => Err(format!("the test does not take `{}`", self.name(k))),
-            None => Ok(all),
-        }
+        let in_order = |t: &Task| t.deadline > Q::zero() && t.deadline <= t.period;
+        let fits = |t: &Task| in_order(t) && (may_be_late || t.wcet <= t.deadline);
+        require!(all.iter().all(fits), "a deadline is not as the test takes it");
+        Ok(all)
     }
 
     pub fn name(&self, at: usize) -> &str {
         self.set.name(self.ids[at])
     }
 
-    pub fn ranks(&self) -> Vec<usize> {
-        self.order.ranks(self.set, self.ids)
-    }
-
     /// Does the proof hold, and is it one for this policy and this guarantee?
     pub fn holds(&self, proof: &Proof) -> Result<(), String> {
-        let edf = self.order == Order::Deadlines;
-        let is_delayed = self.tasks.iter().any(|t| !t.jitter.is_zero() || !t.blocking.is_zero());
+        let (edf, fixed) = (self.order == Order::Deadlines, self.order.is_fixed());
+        let is_delayed = self.tasks.iter().any(Task::is_delayed);
+        let slices = self.order == Order::Slices;
         match proof {
-            Proof::Demand { until, points } if edf && self.m == 1 && !is_delayed => {
+            Proof::Demand { until, points } if (edf || slices) && self.m == 1 && !is_delayed => {
                 single::demand_holds(&self.tasks, &until.0, points)
             }
-            Proof::Responses { jobs } if self.order.is_fixed() && self.m == 1 => {
-                single::responses_hold(&self.tasks, &self.ranks(), jobs)
+            Proof::Responses { jobs } if fixed && self.m == 1 => {
+                single::responses_hold(&self.tasks, &self.ranks, jobs)
             }
-            Proof::Utilization { total } if !self.set.is_hard() && !self.order.is_fixed() => {
-                self.is_bounded(&total.0)
+            Proof::Utilization { total } if !self.set.is_hard() && !fixed && !slices => {
+                self.is_bounded(total)
             }
-            Proof::Gfb { total, largest } if edf => {
-                many::densities_hold(self, &total.0, &largest.0)
-            }
-            Proof::GdmDensity { total, largest } if self.order.is_fixed() => {
-                many::densities_hold(self, &total.0, &largest.0)
+            Proof::Gfb { total, largest } if edf => many::densities_hold(self, total, largest),
+            Proof::GdmDensity { total, largest } if fixed => {
+                many::densities_hold(self, total, largest)
             }
             Proof::Bak { sides } if edf => many::all_hold(self, sides, many::bak),
             Proof::Bcl { sides } if edf => many::all_hold(self, sides, many::bcl),
             Proof::Bcli { rounds } if edf => many::bcli(self, rounds),
             Proof::Rta { rounds } if edf => many::rta(self, rounds),
-            Proof::GfpRta { responses } if self.order.is_fixed() => many::gfp_rta(self, responses),
+            Proof::GfpRta { responses } if fixed => many::gfp_rta(self, responses),
             _ => Err("the proof is not one for this policy, place and guarantee".to_owned()),
         }
     }
 
     /// Does a test for this policy refuse the place?
     pub fn is_refused(&self, refusal: &Refusal) -> Result<(), String> {
-        let edf = self.order == Order::Deadlines;
+        let (edf, fixed) = (self.order == Order::Deadlines, self.order.is_fixed());
+        let reduced = |sporadic| self.reduced(sporadic, true);
         let at = |task: &usize| {
             let at = self.ids.iter().position(|id| id == task);
             at.ok_or_else(|| format!("task {task} is not there"))
@@ -101,44 +99,38 @@ impl<'a> Here<'a> {
             Refusal::Demand { until } if edf && self.m == 1 && self.set.is_hard() => {
                 single::demand(&self.tasks, &until.0) > until.0
             }
-            Refusal::Late { task, job } if self.order.is_fixed() && self.m == 1 => {
-                single::is_late(&self.tasks, &self.ranks(), at(task)?, *job)?
+            Refusal::Miss { task, releases_ns, schedule } if edf || fixed => {
+                replay::misses(self, at(task)?, releases_ns, schedule)?
             }
-            Refusal::Gfb {} if edf => !many::densities(self, &self.reduced(false, true)?)?.2,
-            Refusal::GdmDensity {} if self.order.is_fixed() => {
-                !many::densities(self, &self.reduced(true, true)?)?.2
-            }
-            Refusal::Bak { task } if edf => {
-                !many::bak(&self.reduced(false, true)?, self.m, at(task)?).2
-            }
-            Refusal::Bcl { task } if edf => {
-                !many::bcl(&self.reduced(false, true)?, self.m, at(task)?).2
-            }
+            Refusal::Gfb {} if edf => !many::densities(self, &reduced(false)?)?.2,
+            Refusal::GdmDensity {} if fixed => !many::densities(self, &reduced(true)?)?.2,
+            Refusal::Bak { task } if edf => !many::bak(&reduced(false)?, self.m, at(task)?).2,
+            Refusal::Bcl { task } if edf => !many::bcl(&reduced(false)?, self.m, at(task)?).2,
             _ => return Err("the refusal is not one for this policy and place".to_owned()),
         };
-        fails
-            .then_some(())
-            .ok_or_else(|| "a test is said to refuse the tasks, and does not".to_owned())
+        require!(fails, "a test is said to refuse the tasks, and does not");
+        Ok(())
     }
 
     /// Soft: no task asks for more than a processor, and all together for no more than there is
     /// (Devi, Anderson 2008; Leontyev, Anderson 2010). Blocking counts as execution where several
-    /// processors share the tasks.
-    fn is_bounded(&self, stated: &Q) -> Result<(), String> {
+    /// processors share the tasks. Under EDF-fm parts of tasks count. Those that run elsewhere, too,
+    /// go first; they are never late, since there is time for all of their jobs (Anderson, Bud, Devi
+    /// 2008).
+    fn is_bounded(&self, Number(stated): &Number) -> Result<(), String> {
         let mut tasks = self.tasks.clone();
         if self.m > 1 {
-            if tasks.iter().any(|t| !t.jitter.is_zero()) {
-                return Err("this proof does not take release jitter".to_owned());
-            }
+            let has_jitter = tasks.iter().any(|t| !t.jitter.is_zero());
+            require!(!has_jitter, "this proof does not take release jitter");
             tasks.iter_mut().for_each(|t| t.wcet += &t.blocking);
         }
-        let total = utilization(&tasks);
-        if total != *stated || total > q(self.m) {
-            return Err(format!("U is stated as {stated} and is {total}, of {}", self.m));
-        }
-        match tasks.iter().position(|t| t.wcet > t.period) {
-            Some(k) => Err(format!("`{}` asks for more than a processor", self.name(k))),
-            None => Ok(()),
-        }
+        let part = |k: usize| self.parts.get(k).map_or(q(1), |part| part.0.clone());
+        let total: Q = (0..tasks.len()).map(|k| tasks[k].utilization() * part(k)).sum();
+        let first = (0..tasks.len()).filter(|k| part(*k) < q(1));
+        let are_first = first.map(|k| tasks[k].utilization()).sum::<Q>() <= q(1);
+        require!(are_first, "tasks that run elsewhere, too, ask for more than the processor");
+        let fits = total <= q(self.m) && tasks.iter().all(|t| t.wcet <= t.period);
+        require!(fits && total == *stated, "U is stated as {stated} and is {total}, of {}", self.m);
+        Ok(())
     }
 }

@@ -24,34 +24,24 @@ fn deadline_before(tasks: &[Task], t: &Q) -> Option<Q> {
 /// from h(t) to t. So the points have to reach from `until`, beyond which nothing can fail, to
 /// where nothing is due, each at or above the last deadline that the ones before leave open.
 pub fn demand_holds(tasks: &[Task], until: &Q, points: &[[Number; 2]]) -> Result<(), String> {
-    if let Some(task) = tasks.iter().find(|t| t.wcet > t.deadline) {
-        return Err(format!("a job of {} ns is due within {} ns", task.wcet, task.deadline));
-    }
-    if utilization(tasks) > q(1) {
-        return Err("the tasks ask for more than the processor".to_owned());
-    }
+    require!(tasks.iter().all(|t| t.wcet <= t.deadline), "a job is due before it can be complete");
+    require!(utilization(tasks) <= q(1), "the tasks ask for more than the processor");
     if tasks.iter().all(|t| t.deadline >= t.period) {
         return Ok(());
     }
-    if !ends_by(tasks, until) && !fails_only_before(tasks, until) {
-        return Err(format!("the demand may fail beyond {until}, from where it is looked at"));
-    }
+    let is_bound = ends_by(tasks, until) || fails_only_before(tasks, until);
+    require!(is_bound, "the demand may fail beyond {until}, from where it is looked at");
     // All times from here on are known to be safe.
     let mut open = until + q(1);
     for [Number(t), Number(stated)] in points {
         let h = demand(tasks, t);
-        if h != *stated || h > *t {
-            return Err(format!("the demand by {t} is stated as {stated} and is {h}"));
-        }
-        if deadline_before(tasks, &open).is_some_and(|last| last > *t) {
-            return Err(format!("a deadline between {t} and {open} is left out"));
-        }
+        require!(h == *stated && h <= *t, "the demand by {t} is stated as {stated} and is {h}");
+        let is_next = deadline_before(tasks, &open).is_none_or(|last| last <= *t);
+        require!(is_next, "a deadline between {t} and {open} is left out");
         open = open.min(h);
     }
-    match deadline_before(tasks, &open) {
-        Some(last) => Err(format!("the demand by {last} is left out")),
-        None => Ok(()),
-    }
+    require!(deadline_before(tasks, &open).is_none(), "the demand before {open} is left out");
+    Ok(())
 }
 
 /// Can h(t) > t hold only before `until`? For t ≥ max(D − p) the demand is at most U·t + Σ u·(p −
@@ -76,25 +66,19 @@ fn ends_by(tasks: &[Task], w: &Q) -> bool {
 /// tasks is within w (Tindell, Burns, Wellings 1994). It arrived at q·p − J. The window is over with
 /// the first job that is complete before the next can be released.
 pub fn responses_hold(tasks: &[Task], ranks: &[usize], jobs: &[Vec<Number>]) -> Result<(), String> {
-    if jobs.len() != tasks.len() {
-        return Err("not every task has its jobs".to_owned());
-    }
+    require!(jobs.len() == tasks.len(), "not every task has its jobs");
     for (k, (task, jobs)) in tasks.iter().zip(jobs).enumerate() {
         let mut released = Q::zero();
         let mut is_over = false;
         for (job, Number(by)) in jobs.iter().enumerate() {
-            if by.is_zero() || before_done(tasks, ranks, k, job as u64, by) > *by {
-                return Err(format!("job {job} of its task {k} is not complete by {by}"));
-            }
-            if by + &task.jitter > &released + &task.deadline {
-                return Err(format!("job {job} of its task {k} may be late"));
-            }
+            let is_done = !by.is_zero() && before_done(tasks, ranks, k, job as u64, by) <= *by;
+            require!(is_done, "job {job} of its task {k} is not complete by {by}");
+            let is_early = by + &task.jitter <= &released + &task.deadline;
+            require!(is_early, "job {job} of its task {k} may be late");
             released += &task.period;
             is_over = by + &task.jitter <= released;
         }
-        if !is_over {
-            return Err(format!("the busy window of its task {k} is not followed to its end"));
-        }
+        require!(is_over, "the busy window of its task {k} is not followed to its end");
     }
     Ok(())
 }
@@ -104,25 +88,4 @@ fn before_done(tasks: &[Task], ranks: &[usize], k: usize, job: u64, w: &Q) -> Q 
     let more_urgent = tasks.iter().zip(ranks).filter(|(_, rank)| **rank < ranks[k]);
     let others: Q = more_urgent.map(|(t, _)| ((w + &t.jitter) / &t.period).ceil() * &t.wcet).sum();
     &tasks[k].wcet * (q(job) + q(1)) + &tasks[k].blocking + others
-}
-
-/// Is this job of the busy window of task k late, if all tasks are released together? It is if the
-/// work that has to be done first, with its own, is more than w for every w up to its deadline.
-/// Without blocking and jitter, which may not come.
-pub fn is_late(tasks: &[Task], ranks: &[usize], k: usize, job: u32) -> Result<bool, String> {
-    let plain = |t: &Task| Task { jitter: Q::zero(), blocking: Q::zero(), ..t.clone() };
-    let tasks: Vec<Task> = tasks.iter().map(plain).collect();
-    let deadline = &tasks[k].period * q(job) + &tasks[k].deadline;
-    let mut w = q(1_u32);
-    for _ in 0..1_000_000 {
-        if w > deadline {
-            return Ok(true);
-        }
-        let next = before_done(&tasks, ranks, k, job.into(), &w);
-        if next <= w {
-            return Ok(false);
-        }
-        w = next;
-    }
-    Err(format!("whether job {job} of its task {k} is late takes more than a million steps"))
 }

@@ -527,14 +527,14 @@ fn an_answer_is_certified_where_it_can_be() {
             .all(|p| p["proof"]["by"] == "DEMAND")
     );
     let without = document["without"].as_array().unwrap();
-    assert!(without.iter().any(|w| w["policy"] == "edf-wm"), "{text}");
+    assert!(without.iter().any(|w| w["policy"] == "nps-f"), "{text}");
 
     // A policy that was asked for by name has to have one.
     std::fs::remove_file(&file).unwrap();
-    let (status, out, err) = check(&["--policy", "p-edf,edf-wm"]);
+    let (status, out, err) = check(&["--policy", "p-edf,nps-f"]);
     assert_eq!((status, out.as_str()), (2, ""));
     assert!(
-        err.contains("`edf-wm` gets no certificate") && err.contains("--policy"),
+        err.contains("`nps-f` gets no certificate") && err.contains("--policy"),
         "{err}"
     );
     assert!(!file.exists());

@@ -220,6 +220,41 @@ fn every_answer_is_as_its_schema_says() {
 }
 
 #[test]
+fn certificates_are_as_their_schema_says() {
+    let dir = directory();
+    std::fs::write(dir.path().join("dhall.toml"), DHALL).expect("written");
+    for args in [
+        "tasks.toml -m 2",
+        "tasks.toml -m 1 --policy p-fp",
+        "soft.toml -m 1",
+        "soft.toml -m 2 --soft",
+        "tasks.toml --platform xeon-l7455 --profile xeon-l7455",
+        "dhall.toml -m 2 --policy g-edf,g-fp:rm,p-edf",
+    ] {
+        let checked = answer(dir.path(), &format!("check {args} --certificate proof.json"));
+        hold("check", &checked);
+        let text = std::fs::read_to_string(dir.path().join("proof.json")).expect("there");
+        hold("certificate", &serde_json::from_str(&text).expect("JSON"));
+    }
+}
+
+/// Short jobs with earlier deadlines hold up a long one, on two processors.
+const DHALL: &str = "
+[[task]]
+name = \"short\"
+wcet = \"2ms\"
+period = \"10ms\"
+[[task]]
+name = \"brief\"
+wcet = \"2ms\"
+period = \"10ms\"
+[[task]]
+name = \"long\"
+wcet = \"10ms\"
+period = \"11ms\"
+";
+
+#[test]
 fn what_studies_keep_and_say_is_as_its_schema_says() {
     let dir = directory();
     answer(dir.path(), "study run ospert10-fig5 --sets 2 -o fig5");

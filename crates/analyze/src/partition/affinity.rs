@@ -83,7 +83,7 @@ impl Allowed {
 
     /// The tasks in the order of placement: those with fewer clusters first, then by decreasing
     /// utilization.
-    fn placement(&self, tasks: &[Timing]) -> Vec<u32> {
+    pub(crate) fn placement(&self, tasks: &[Timing]) -> Vec<u32> {
         let mut placement = Vec::new();
         Order::DecreasingUtilization.sort(tasks, &mut placement);
         placement.sort_by_key(|i| self.rows[*i as usize].iter().filter(|may| **may).count());

@@ -37,7 +37,7 @@ mod urgency;
 
 pub use answers::{Answer, TestAnswer};
 pub use bounds::TaskBound;
-pub use certify::{certify, format::Certificate};
+pub use certify::{Found as SearchFound, Searched, certify, format::Certificate, search};
 pub use costs::{Accounting, Costs, Rule};
 pub use limits::Limits;
 pub use many::{Caches, MAJOR_TESTS, Manner, Many, Prices};
@@ -74,6 +74,10 @@ pub struct PolicyVerdict {
     /// Is it proven that the guarantee cannot be given? Where neither is true, nothing was shown
     /// either way.
     pub refuted: bool,
+    /// What a search for a schedule that misses came to, where tests say neither yes nor no and
+    /// [`search`] was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub searched: Option<Searched>,
     /// The test that decided.
     pub decided_by: &'static str,
     /// The packing heuristic that is shown; `None` where there is one cluster only.
@@ -290,6 +294,7 @@ fn judge_one(question: &Question<'_>, watch: &dyn Watch) -> Result<PolicyVerdict
         policy: question.policy.to_string(),
         schedulable: false,
         refuted: false,
+        searched: None,
         decided_by: NOT_JUDGED,
         heuristic: None,
         reason: String::new(),

@@ -25,6 +25,7 @@ use search::{Rule, Search, Task, Truth};
 use sets::Set;
 use std::collections::BTreeMap;
 
+mod certified;
 mod placed;
 use placed::{partitioned, slots, windows};
 

@@ -75,7 +75,7 @@ pub fn check(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<Chec
         Some(names) => policies::read_list(names).map_err(|e| e.at("--policy"))?,
         None => policies::suggested(&platform, guarantee)?,
     };
-    let judgment = match &options.assignment {
+    let mut judgment = match &options.assignment {
         None => policies::judge(set, &platform, &policies, guarantee, &costs, watch)?,
         Some(file) => {
             let policy = only_one(&policies)?;
@@ -95,16 +95,18 @@ pub fn check(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<Chec
     };
     watch.finish();
     if let Some(path) = &options.certificate {
+        policies::search(set, &platform, &mut judgment, &costs)?;
         let certificate = policies::certify(set, &platform, &judgment, &costs)?;
         write_certificate(path, &certificate, options.policies.is_some())?;
     }
     Ok(Checked { judgment, profile })
 }
 
-/// Writes a certificate. Policies that were named have to be in it; of those that were not, it says
-/// which are not.
+/// Writes a certificate. Policies that were named have to be in it; of those that were not, and of
+/// margins, it says which are not.
 fn write_certificate(path: &Path, certificate: &Certificate, are_named: bool) -> Result<()> {
-    if let Some(first) = certificate.without.first()
+    let mut verdicts = certificate.without.iter().filter(|w| w.with.is_given());
+    if let Some(first) = verdicts.next()
         && (are_named || certificate.claims.is_empty())
     {
         return Err(Error::new(format!(

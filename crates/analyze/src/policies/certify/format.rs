@@ -138,6 +138,9 @@ pub struct Claim {
     pub policy: String,
     /// Yes or no.
     pub says: Says,
+    /// What it is about, if not the set and the costs as they were given.
+    #[serde(rename = "with", skip_serializing_if = "With::is_given")]
+    pub with: With,
     /// What is charged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub costs: Option<Costs>,
@@ -150,6 +153,24 @@ pub struct Claim {
     /// Why no schedule of the policy keeps the guarantee.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refutation: Option<Refusal>,
+}
+
+/// A point at which the set holds: a margin of the verdict.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize)]
+pub struct With {
+    /// WCETs in thousandths of those given, rounded up to nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thousandths: Option<u64>,
+    /// The cache delay of every job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpmd_ns: Option<Number>,
+}
+
+impl With {
+    /// Is the claim about the set and the costs as they were given?
+    pub fn is_given(&self) -> bool {
+        *self == With::default()
+    }
 }
 
 /// What a claim charges.
@@ -190,8 +211,14 @@ pub struct Place {
     pub processors: Vec<u32>,
     /// Places in the set, from 0, ascending.
     pub tasks: Vec<usize>,
-    /// Their WCETs with overheads.
+    /// Their WCETs with overheads; of EDF-WM the budgets of their slices there.
     pub inflated_ns: Vec<Number>,
+    /// EDF-WM: the windows of the slices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub windows_ns: Vec<Number>,
+    /// EDF-fm: which part of the jobs of each runs there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Number>,
     /// Why it holds them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
@@ -246,13 +273,34 @@ pub enum Proof {
 #[allow(missing_docs)] // docs/certificates.md has each field
 pub enum Refusal {
     Utilization,
-    Task { task: usize },
-    Demand { until: Number },
-    Late { task: usize, job: u32 },
+    Task {
+        task: usize,
+    },
+    Demand {
+        until: Number,
+    },
     Gfb,
     GdmDensity,
-    Bak { task: usize },
-    Bcl { task: usize },
+    Bak {
+        task: usize,
+    },
+    Bcl {
+        task: usize,
+    },
+    Miss {
+        task: usize,
+        releases_ns: Vec<Vec<Number>>,
+        schedule: Vec<Piece>,
+    },
+}
+
+/// A part of a schedule in which the same jobs run, and none is released or complete.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Piece {
+    /// Its end; it begins where the one before ends.
+    pub until_ns: Number,
+    /// The tasks that run, by their places in the set.
+    pub runs: Vec<usize>,
 }
 
 /// A policy without a certificate.
@@ -260,6 +308,9 @@ pub enum Refusal {
 pub struct Without {
     /// Its name.
     pub policy: String,
+    /// The margin of which it has none.
+    #[serde(skip_serializing_if = "With::is_given")]
+    pub with: With,
     /// Why there is none, in a sentence.
     pub why: String,
 }

@@ -5,18 +5,23 @@
 //! what each part of it rests on. What has no proof here is refused by name.
 
 pub mod format;
+mod schedule;
+mod search;
 mod several;
 mod single;
+mod states;
 
-use super::charged::{Case, Point};
+pub use search::{Found, Searched};
+
+use super::charged::{Case, Point, STEPS};
 use super::costs::{Costs, Rule};
 use super::question::Question;
-use super::subject::Subject;
+use super::subject::{Subject, Way};
 use super::urgency::Ordered;
-use super::{Judgment, NOT_JUDGED, PolicyVerdict};
+use super::{Judgment, NOT_JUDGED, PolicyVerdict, rank};
 use crate::partition::Order as PackingOrder;
 use crate::verdict::Guarantee;
-use format::{Certificate, Claim, Entry, Number, Place, Proof, Refusal, Says, Without};
+use format::{Certificate, Claim, Entry, Number, Place, Proof, Refusal, Says, With, Without};
 use model::assignment::Clustered;
 use model::{
     Assignment, CpuSet, Duration, Extras, Platform, Result, Resumption, TaskId, TaskSet, Timing,
@@ -46,11 +51,20 @@ struct Here {
     ranks: Vec<usize>,
     cpus: CpuSet,
     m: i128,
+    /// By task which part of its jobs comes here, as part of a whole.
+    jobs: Vec<(u64, u64)>,
+    way: Way,
 }
 
 impl Here {
     fn utilization(&self) -> BigRational {
         self.tasks.iter().map(|t| t.utilization().to_big()).sum()
+    }
+
+    /// Which part of its jobs each task has here.
+    fn parts(&self) -> impl Iterator<Item = BigRational> {
+        let part = |(part, whole): &(u64, u64)| BigRational::new((*part).into(), (*whole).into());
+        self.jobs.iter().map(part)
     }
 
     fn blocked_utilization(&self) -> BigRational {
@@ -68,6 +82,14 @@ impl Here {
             processors: self.cpus.iter().map(|cpu| cpu.0).collect(),
             tasks: self.ids.clone(),
             inflated_ns: self.tasks.iter().map(|t| Number::from(t.wcet)).collect(),
+            windows_ns: match self.way {
+                Way::Slices { .. } => self.tasks.iter().map(|t| t.deadline.into()).collect(),
+                _ => Vec::new(),
+            },
+            parts: match self.way {
+                Way::Turns { .. } => self.parts().map(big).collect(),
+                _ => Vec::new(),
+            },
             proof: None,
             refusals: Vec::new(),
         }
@@ -100,15 +122,40 @@ pub fn certify(
         without: Vec::new(),
     };
     for verdict in &judgment.policies {
-        match claim(set, platform, verdict, guarantee, costs)? {
-            Ok(claim) => certificate.claims.push(claim),
-            Err(why) => certificate.without.push(Without {
-                policy: verdict.policy.clone(),
-                why,
-            }),
+        for (with, made) in claims(set, platform, verdict, guarantee, costs)? {
+            let policy = verdict.policy.clone();
+            match made {
+                Ok(claim) => certificate.claims.push(claim),
+                Err(why) => certificate.without.push(Without { policy, with, why }),
+            }
         }
     }
     Ok(certificate)
+}
+
+/// Looks for schedules that miss where sufficient tests refuse a small set, so that a verdict that
+/// says neither yes nor no says more. [`certify`] shows what is found.
+///
+/// # Errors
+/// As [`super::judge`], whose input this is.
+pub fn search(
+    set: &TaskSet,
+    platform: &Platform,
+    judgment: &mut Judgment,
+    costs: &Costs<'_>,
+) -> Result<()> {
+    let guarantee = judgment.guarantee;
+    for verdict in &mut judgment.policies {
+        if verdict.decided_by == NOT_JUDGED {
+            continue;
+        }
+        let posed = Posed::of(set, verdict)?;
+        let question = posed.question(platform, guarantee, costs, None)?;
+        let case = question.case(Point::GIVEN);
+        posed.certifier(&question, &case).search(verdict);
+    }
+    judgment.advice = rank::advise(&judgment.policies);
+    Ok(())
 }
 
 /// By two processors the way in which a job resumes.
@@ -119,36 +166,133 @@ fn ways(platform: &Platform) -> Vec<Vec<String>> {
     cpus.iter().map(row).collect()
 }
 
-/// What is claimed of one policy; inside, why nothing can be.
-fn claim(
+/// A verdict's question, in the order in which it was asked.
+struct Posed<'s> {
+    set: &'s TaskSet,
+    subject: Subject,
+    ordered: Option<Ordered>,
+}
+
+impl<'s> Posed<'s> {
+    fn of(set: &'s TaskSet, verdict: &PolicyVerdict) -> Result<Self> {
+        let spec: Spec = verdict.policy.parse()?;
+        let subject = Subject::new(&spec)?;
+        let ordered = Ordered::of(set, &subject, verdict.assignment.as_ref())?;
+        Ok(Posed {
+            set,
+            subject,
+            ordered,
+        })
+    }
+
+    /// About the assignment of the verdict, in this order.
+    fn given<'a>(&'a self, verdict: &'a PolicyVerdict) -> Option<&'a Assignment> {
+        match &self.ordered {
+            Some(ordered) => ordered.given.as_ref(),
+            None => verdict.assignment.as_ref(),
+        }
+    }
+
+    fn question<'a>(
+        &'a self,
+        platform: &'a Platform,
+        guarantee: Guarantee,
+        costs: &Costs<'_>,
+        given: Option<&'a Assignment>,
+    ) -> Result<Question<'a>> {
+        let asked = self.ordered.as_ref().map_or(self.set, |o| &o.set);
+        Question::new(
+            asked,
+            platform,
+            self.subject.clone(),
+            guarantee,
+            costs,
+            given,
+        )
+    }
+
+    fn certifier<'a>(&'a self, question: &'a Question<'a>, case: &'a Case) -> Certifier<'a> {
+        Certifier {
+            question,
+            case,
+            order: self.ordered.as_ref().map(Ordered::order),
+        }
+    }
+}
+
+/// A claim, or why there is none.
+type Made = std::result::Result<Claim, String>;
+
+/// What is claimed of one policy: its verdict, and its margins, each with the point that it is
+/// about.
+fn claims(
     set: &TaskSet,
     platform: &Platform,
     verdict: &PolicyVerdict,
     guarantee: Guarantee,
     costs: &Costs<'_>,
-) -> Result<std::result::Result<Claim, String>> {
+) -> Result<Vec<(With, Made)>> {
+    let nothing = |why: String| Ok(vec![(With::default(), Err(why))]);
     if verdict.decided_by == NOT_JUDGED {
-        return Ok(Err(verdict.reason.clone()));
+        return nothing(verdict.reason.clone());
     }
-    let spec: Spec = verdict.policy.parse()?;
-    let subject = Subject::new(&spec)?;
-    if !subject.is_packed() {
-        let why = "there are no certificates for slices, turns, servers and quanta".to_owned();
-        return Ok(Err(why));
+    let posed = Posed::of(set, verdict)?;
+    let is_split = matches!(posed.subject.way, Way::Slices { .. } | Way::Turns { .. });
+    if !posed.subject.is_packed() && !(is_split && costs.rule() == Rule::OneDelay) {
+        let why = match is_split {
+            true => "slices and turns have certificates by the rule of one delay only",
+            false => "there are no certificates for servers and quanta",
+        };
+        return nothing(why.to_owned());
     }
-    let ordered = Ordered::of(set, &subject, verdict.assignment.as_ref())?;
-    let (asked, given) = match &ordered {
-        Some(ordered) => (&ordered.set, ordered.given.as_ref()),
-        None => (set, verdict.assignment.as_ref()),
-    };
-    let question = Question::new(asked, platform, subject, guarantee, costs, given)?;
+    let given = posed.given(verdict);
+    let question = posed.question(platform, guarantee, costs, given)?;
     let case = question.case(Point::GIVEN);
-    let certifier = Certifier {
-        question: &question,
-        case: &case,
-        order: ordered.as_ref().map(Ordered::order),
-    };
-    Ok(certifier.claim(verdict))
+    let made = posed.certifier(&question, &case).claim(verdict);
+    let mut all = vec![(With::default(), made)];
+    let anew = posed.question(platform, guarantee, costs, None)?;
+    for (with, point) in margins(verdict, question.bill.is_free()) {
+        let case = question.case(point);
+        // The assignment of the verdict if it holds that far, else the one that margins found.
+        let found = question.find(&case).or_else(|| anew.find(&case));
+        let certifier = posed.certifier(&question, &case);
+        let made = match found {
+            Some(found) => certifier.yes(&verdict.policy, &with, &found.assignment),
+            None => Err("no assignment is found at the margin".to_owned()),
+        };
+        all.push((with, made));
+    }
+    Ok(all)
+}
+
+/// The points at which a verdict says that the set holds, besides the one that it is about.
+fn margins(verdict: &PolicyVerdict, is_free: bool) -> Vec<(With, Point)> {
+    let growth = verdict.growth.filter(|g| g.thousandths != STEPS).map(|g| {
+        let with = With {
+            thousandths: Some(g.thousandths),
+            cpmd_ns: None,
+        };
+        let point = Point {
+            thousandths: g.thousandths,
+            ..Point::GIVEN
+        };
+        (with, point)
+    });
+    let longest = verdict.largest_cpmd.map(|margin| margin.cpmd);
+    let delay = longest
+        .filter(|cpmd| !(cpmd.is_zero() && is_free))
+        .map(|cpmd| {
+            let with = With {
+                thousandths: None,
+                cpmd_ns: Some(cpmd.into()),
+            };
+            let point = Point {
+                cpmd: Some(cpmd),
+                ..Point::GIVEN
+            };
+            (with, point)
+        });
+    growth.into_iter().chain(delay).collect()
 }
 
 /// One set under one policy.
@@ -160,35 +304,56 @@ struct Certifier<'a> {
 }
 
 impl Certifier<'_> {
-    fn claim(&self, verdict: &PolicyVerdict) -> std::result::Result<Claim, String> {
+    fn claim(&self, verdict: &PolicyVerdict) -> Made {
+        if verdict.schedulable {
+            let assignment = self.question.given.ok_or("the verdict has no assignment")?;
+            return self.yes(&verdict.policy, &With::default(), assignment);
+        }
         let mut claim = Claim {
             policy: verdict.policy.clone(),
-            says: Says::Yes,
+            says: Says::Refuted,
+            with: With::default(),
             costs: None,
             places: Vec::new(),
             stuck: None,
             refutation: None,
         };
         if verdict.refuted {
-            claim.says = Says::Refuted;
-            claim.refutation = Some(self.refutation().ok_or("no short refutation is known")?);
-            return Ok(claim);
-        }
-        claim.costs = Some(self.costs());
-        if !verdict.schedulable {
+            let searched = verdict.searched.as_ref().and_then(|s| s.miss.clone());
+            let refutation = searched.or_else(|| self.refutation());
+            claim.refutation = Some(refutation.ok_or("no short refutation is known")?);
+        } else if !self.question.policy.is_packed() {
+            return Err("what splitting tasks does not find has no certificate".to_owned());
+        } else {
             claim.says = Says::NotShown;
+            claim.costs = Some(self.costs());
             (claim.places, claim.stuck) = self.refused()?;
-            return Ok(claim);
-        }
-        let assignment = self.question.given.ok_or("the verdict has no assignment")?;
-        for here in self.places(assignment) {
-            let proof = Some(self.proof(&here)?);
-            claim.places.push(Place {
-                proof,
-                ..here.place()
-            });
         }
         Ok(claim)
+    }
+
+    /// The claim that an assignment holds.
+    fn yes(&self, policy: &str, with: &With, assignment: &Assignment) -> Made {
+        let place = |here: &Here| {
+            let proof = Some(self.proof(here)?);
+            Ok(Place {
+                proof,
+                ..here.place()
+            })
+        };
+        Ok(Claim {
+            policy: policy.to_owned(),
+            says: Says::Yes,
+            with: with.clone(),
+            costs: Some(self.costs()),
+            places: self
+                .places(assignment)
+                .iter()
+                .map(place)
+                .collect::<std::result::Result<_, String>>()?,
+            stuck: None,
+            refutation: None,
+        })
     }
 
     /// Which task of the set as it was given.
@@ -202,16 +367,19 @@ impl Certifier<'_> {
 
     fn costs(&self) -> format::Costs {
         let bill = &self.question.bill;
+        let system = self.question.system(self.case);
         if bill.rule == Rule::OneDelay {
             let delay = self.case.delays.first().copied().unwrap_or_default();
             return format::Costs::One {
                 delay_ns: delay.into(),
             };
         }
-        let kinds: Vec<Resumption> = bill.cache.kinds().to_vec();
+        let kinds: Vec<Resumption> = system.delays.kinds().to_vec();
         let mut delays_ns = vec![Vec::new(); self.question.set.len()];
         for id in self.question.set.ids() {
-            let row = kinds.iter().map(|kind| bill.cache.delay(id, *kind).into());
+            let row = kinds
+                .iter()
+                .map(|kind| system.delays.delay(id, *kind).into());
             delays_ns[self.original(id.index())] = row.collect();
         }
         let o = &bill.overheads;
@@ -235,7 +403,13 @@ impl Certifier<'_> {
         both.filter(|(here, _)| !here.is_empty())
             .map(|(here, cpus)| {
                 let tasks = here.iter().map(|p| (p.task.index(), p.timing)).collect();
-                self.here(tasks, cpus.clone())
+                let mut place = self.here(tasks, cpus.clone());
+                let jobs_of = |id: &usize| {
+                    let own = here.iter().find(|p| self.original(p.task.index()) == *id);
+                    own.map_or((1, 1), |piece| piece.jobs)
+                };
+                place.jobs = place.ids.iter().map(jobs_of).collect();
+                place
             })
             .collect()
     }
@@ -264,11 +438,18 @@ impl Certifier<'_> {
             ranks: rows.iter().map(|row| row.3).collect(),
             m: cpus.len() as i128,
             cpus,
+            jobs: vec![(1, 1); rows.len()],
+            way: self.question.policy.way,
         }
     }
 
     fn proof(&self, here: &Here) -> std::result::Result<Proof, String> {
         let without = |test: &str| format!("there is no certificate for {test}");
+        match self.question.policy.way {
+            Way::Slices { .. } => return single::demand_proof(here),
+            Way::Turns { .. } => return Ok(single::utilization_proof(here)),
+            _ => {}
+        }
         match (self.question.tests(), here.m) {
             (Tests::Utilization, _) => Ok(single::utilization_proof(here)),
             (Tests::Deadlines, 1) if here.is_delayed() => {
@@ -357,15 +538,22 @@ impl Certifier<'_> {
         }
     }
 
-    /// First fit in decreasing utilization, each place tested with its overheads: the task that no
-    /// place takes, and each place with that task.
+    /// First fit in decreasing utilization, each place tested with its overheads, as the judgment
+    /// tried it among others: the task that no place takes, and each place with that task.
     fn place_one_by_one(&self) -> std::result::Result<(usize, Vec<Here>), String> {
-        let tasks = &self.case.tasks;
+        // In the order in which the judgment placed them: with what one delay adds.
+        let (tasks, _) = self.question.books(self.case);
         if tasks.len() > MOST_PLACED {
             return Err("more than 200 tasks are not placed again for a certificate".to_owned());
         }
-        let mut order = Vec::new();
-        PackingOrder::DecreasingUtilization.sort(tasks, &mut order);
+        let order = match &self.question.allowed {
+            Some(allowed) => allowed.placement(&tasks),
+            None => {
+                let mut order = Vec::new();
+                PackingOrder::DecreasingUtilization.sort(&tasks, &mut order);
+                order
+            }
+        };
         let clusters = &self.question.site.clusters;
         let mut members: Vec<Vec<usize>> = vec![Vec::new(); clusters.len()];
         for task in order {

@@ -4,8 +4,8 @@
 //! apart from them: it has to say why, not only whether.
 
 use super::format::{Number, Proof, Refusal};
-use super::{Here, big, nanos};
-use model::Extras;
+use super::{Here, big, nanos, search};
+use model::{Duration, Extras};
 use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One as _, ToPrimitive as _, Zero as _};
@@ -179,25 +179,31 @@ pub(super) fn response_proof(here: &Here) -> Result<Proof, String> {
     })
 }
 
-/// A job that is late, if all tasks are released together and nothing delays them.
+/// A schedule with a job that is late, if all tasks are released together and nothing delays them.
 pub(super) fn late(here: &Here) -> Option<Refusal> {
     if here.utilization() > BigRational::one() {
         return None;
     }
-    (0..here.tasks.len()).find_map(|k| match jobs(here, k, false) {
-        Ok(Err(job)) => Some(Refusal::Late {
-            task: here.ids[k],
-            job,
-        }),
+    let (k, job) = (0..here.tasks.len()).find_map(|k| match jobs(here, k, false) {
+        Ok(Err(job)) => Some((k, u64::from(job))),
         _ => None,
-    })
+    })?;
+    let task = &here.tasks[k];
+    let released = task.period.nanos().checked_mul(job)?;
+    search::together(
+        here,
+        Duration::from_nanos(released).saturating_add(task.deadline),
+    )
 }
 
 /// U of a place as a number of the document.
 pub(super) fn utilization_proof(here: &Here) -> Proof {
     let total = match here.m > 1 {
         true => here.blocked_utilization(),
-        false => here.utilization(),
+        false => {
+            let both = here.tasks.iter().zip(here.parts());
+            both.map(|(t, part)| t.utilization().to_big() * part).sum()
+        }
     };
     Proof::Utilization { total: big(total) }
 }
