@@ -12,6 +12,7 @@
 mod asking;
 mod cases;
 mod claim;
+mod delays;
 mod lines;
 mod principles;
 mod statements;
