@@ -25,7 +25,7 @@ pub struct Options {
 pub struct Observations {
     /// Curves that differ by no more count as equal.
     pub slack: f64,
-    /// The confidence of each interval.
+    /// The confidence of each answer, and of each interval that is shown.
     pub confidence: f64,
     /// The answers, for each platform and way to charge.
     pub settings: Vec<Answers>,

@@ -6,6 +6,7 @@
 
 use crate::definition::Study;
 use crate::grid::Cap;
+use crate::kept::{Kept, Line};
 use crate::prepared::Prepared;
 use crate::run::{Shard, Worker};
 use crate::stages::are_narrow;
@@ -14,8 +15,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
-/// Sets of a part. A kill loses at most one part of each thread.
+/// Sets of a part, at most the bits of a word of [`Kept::Sets`]. A kill loses at most one part of
+/// each thread.
 const SETS: u32 = 10;
 
 /// A run of sets of one cap.
@@ -32,12 +35,12 @@ pub struct Part {
 
 /// What was counted in a part.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Line", into = "Line")]
 pub struct Counts {
     /// Which part.
     pub part: Part,
-    /// Accepted sets: by policy, then by point of the axis.
-    pub accepted: Vec<Vec<u32>>,
+    /// What of it was kept.
+    pub kept: Kept,
 }
 
 /// One of several shares of the parts of a study, such as `3/16`.
@@ -80,7 +83,7 @@ impl FromStr for Share {
 pub struct Work<'a> {
     pub(crate) study: &'a Study,
     pub(crate) prepared: Prepared,
-    done: BTreeMap<Part, Vec<Vec<u32>>>,
+    done: BTreeMap<Part, Arc<Counts>>,
 }
 
 impl<'a> Work<'a> {
@@ -140,39 +143,38 @@ impl<'a> Work<'a> {
 
     /// Every part that is counted, by cap and set.
     pub fn done(&self) -> impl Iterator<Item = Counts> + '_ {
-        self.done.iter().map(|(part, accepted)| Counts {
-            part: *part,
-            accepted: accepted.clone(),
-        })
+        self.done.values().map(|counts| Counts::clone(counts))
     }
 
-    /// Takes the counts of a part. A second time they change nothing.
+    /// Takes the counts of a part. A second time they change nothing; but of counts that agree those
+    /// stay that say which sets were kept, not only how many.
     ///
     /// # Errors
     /// The counts are not those of a part of this study, or differ from those taken before.
     pub fn put(&mut self, counts: Counts) -> Result<()> {
-        let Counts { part, accepted } = counts;
+        let part = counts.part;
         let (policies, points) = self.prepared.size();
-        let is_sound = self.is_part(part)
-            && accepted.len() == policies
-            && accepted
-                .iter()
-                .all(|row| row.len() == points && row.iter().all(|n| *n <= part.sets));
-        if !is_sound {
+        if !self.is_part(part) || !counts.kept.fits(policies, points, part.sets) {
             return Err(Error::new("the counts are not those of this study")
                 .remedy("remove the file and run the study again"));
         }
-        match self.done.get(&part) {
-            Some(before) if *before != accepted => Err(Error::new(format!(
+        let known = match self.done.get(&part) {
+            None => Some(true),
+            Some(before) => before.kept.agreed(&counts.kept),
+        };
+        match known {
+            Some(is_more) => {
+                if is_more {
+                    self.done.insert(part, Arc::new(counts));
+                }
+                Ok(())
+            }
+            None => Err(Error::new(format!(
                 "two counts of the sets from {} of the cap {} differ",
                 part.first,
                 Cap::from_thousandths(part.cap)
             ))
             .remedy("one was made by another version or is damaged: run it again")),
-            _ => {
-                self.done.insert(part, accepted);
-                Ok(())
-            }
         }
     }
 
@@ -196,12 +198,22 @@ impl<'a> Work<'a> {
             Error::new(format!("the study has no cap {cap}")).remedy("ask for one of its parts")
         })?;
         let (policies, points) = self.prepared.size();
-        let mut accepted = vec![vec![0; points]; policies];
-        let mut worker = Worker::default();
-        for index in part.first..part.first.saturating_add(part.sets) {
-            worker.judge(at, index, self.study.seed, &self.prepared, &mut accepted)?;
+        if part.sets > SETS {
+            return Err(
+                Error::new(format!("a part has at most {SETS} sets, not {}", part.sets))
+                    .remedy("ask for one of the parts of the study"),
+            );
         }
-        Ok(Counts { part, accepted })
+        let mut rows = vec![vec![0; points]; policies];
+        let mut worker = Worker::default();
+        for place in 0..part.sets {
+            let (index, bit) = (part.first.saturating_add(place), 1 << place);
+            worker.judge(at, index, self.study.seed, &self.prepared, &mut rows, bit)?;
+        }
+        Ok(Counts {
+            part,
+            kept: Kept::Sets(rows),
+        })
     }
 
     /// The sums of the caps of which every part is counted.
@@ -216,13 +228,16 @@ impl<'a> Work<'a> {
         let mut stages = self.prepared.stages.iter().copied();
         let mut goal = stages.next().unwrap_or(0);
         let (mut sets, mut accepted) = (0, vec![vec![0; points]; policies]);
-        for (part, counts) in self.of_cap(cap.thousandths()) {
-            if part.first != sets {
+        let mut parts = Vec::new();
+        for counts in self.of_cap(cap.thousandths()) {
+            if counts.part.first != sets {
                 break;
             }
-            sets += part.sets;
-            let both = accepted.iter_mut().flatten().zip(counts.iter().flatten());
+            sets += counts.part.sets;
+            let numbers = counts.kept.numbers();
+            let both = accepted.iter_mut().flatten().zip(numbers.iter().flatten());
             both.for_each(|(sum, more)| *sum += more);
+            parts.push(Arc::clone(counts));
             if sets < goal {
                 continue;
             }
@@ -237,6 +252,7 @@ impl<'a> Work<'a> {
                         cap,
                         sets,
                         accepted,
+                        parts,
                     };
                     return (goal, Some(shard));
                 }
@@ -245,8 +261,9 @@ impl<'a> Work<'a> {
         (goal, None)
     }
 
-    fn of_cap(&self, cap: u32) -> impl Iterator<Item = (&Part, &Vec<Vec<u32>>)> {
+    fn of_cap(&self, cap: u32) -> impl Iterator<Item = &Arc<Counts>> {
         let end = |first, sets| Part { cap, first, sets };
-        self.done.range(end(0, 0)..=end(u32::MAX, u32::MAX))
+        let range = self.done.range(end(0, 0)..=end(u32::MAX, u32::MAX));
+        range.map(|(_, counts)| counts)
     }
 }

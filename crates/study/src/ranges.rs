@@ -7,7 +7,7 @@
 //! at which A falls below: W is not monotone where packing has anomalies.
 
 use crate::axis::Quantity;
-use crate::observe::Stretch;
+use crate::observe::{Curves, Stretch};
 use crate::results::Results;
 use model::profile::{CpmdCurve, CpmdPoint};
 use model::{Bytes, Delay, Error, Load, Profile, Result, Resumption, Statistic};
@@ -140,22 +140,12 @@ impl Results {
 
     /// Where one is above and below the other at the same cost, for sure.
     fn apart(&self, a: usize, b: usize) -> (Vec<Stretch>, Vec<Stretch>) {
-        use crate::observe::{At, Line, difference};
-        let line = |policy: usize| Line {
-            policy: self.policies[policy].clone(),
-            points: (0..self.axis.len())
-                .map(|at| {
-                    let (low, w, high) = self.ends(policy, at);
-                    At {
-                        x: self.axis.value(at),
-                        text: self.axis.text(at),
-                        w,
-                        interval: (low, high),
-                    }
-                })
-                .collect(),
+        let curves = Curves {
+            results: self,
+            points: (0..self.axis.len()).collect(),
         };
-        difference(&line(a), &line(b)).map_or_else(Default::default, |d| (d.above, d.below))
+        let all = curves.difference(&curves.gaps(a, b));
+        all.map_or_else(Default::default, |all| (all.above, all.below))
     }
 }
 

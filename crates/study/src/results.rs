@@ -17,6 +17,7 @@ use crate::prepared::{Prepared, common};
 use crate::run::{Shard, Shards};
 use model::{Error, Provenance, Ratio, Result, document};
 use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, Normal};
 use std::fmt::Write;
 
 /// A line of a chart: one policy, ascending in x, shares in [0, 1] as y.
@@ -36,18 +37,29 @@ const Z: f64 = 1.959_963_984_540_054;
 /// The 95 % confidence interval of a share of which `accepted` of `sets` were counted: Wilson's
 /// score interval (1927), which stays within [0, 1] and has a width also where all or none passed.
 pub fn wilson(accepted: u32, sets: u32) -> (f64, f64) {
+    wilson_by(accepted, sets, Z)
+}
+
+/// The same by another quantile of the normal distribution.
+fn wilson_by(accepted: u32, sets: u32, z: f64) -> (f64, f64) {
     if sets == 0 {
         return (0.0, 1.0);
     }
     let (n, p) = (f64::from(sets), f64::from(accepted) / f64::from(sets));
-    let middle = p + Z * Z / (2.0 * n);
-    let reach = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-    let whole = 1.0 + Z * Z / n;
+    let middle = p + z * z / (2.0 * n);
+    let reach = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+    let whole = 1.0 + z * z / n;
     // Rounding must not push an end past the share.
     (
         ((middle - reach) / whole).clamp(0.0, p),
         ((middle + reach) / whole).clamp(p, 1.0),
     )
+}
+
+/// The weight of each cap in W: U / Σ U.
+pub(crate) fn weights(shards: &[Shard]) -> impl Iterator<Item = f64> + '_ {
+    let caps: f64 = shards.iter().map(|s| s.cap.to_f64()).sum();
+    shards.iter().map(move |s| s.cap.to_f64() / caps)
 }
 
 /// The counts of a whole study.
@@ -150,13 +162,20 @@ impl Results {
     /// (Computational Statistics & Data Analysis 53, 2009): each end lies as far off as the root of
     /// the sum of the squared weighted distances of the Wilson limits.
     pub fn weighted_interval(&self, policy: usize, point: usize) -> (f64, f64) {
-        let caps: f64 = self.shards.iter().map(|s| s.cap.to_f64()).sum();
+        self.interval_by(policy, point, Z)
+    }
+
+    /// The same interval with another chance on either side of it.
+    pub(crate) fn interval_at(&self, policy: usize, point: usize, tail: f64) -> (f64, f64) {
+        self.interval_by(policy, point, -Normal::standard().inverse_cdf(tail))
+    }
+
+    fn interval_by(&self, policy: usize, point: usize, z: f64) -> (f64, f64) {
         let (mut below, mut above) = (0.0, 0.0);
-        for shard in &self.shards {
+        for (shard, weight) in self.shards.iter().zip(weights(&self.shards)) {
             let accepted = shard.accepted[policy][point];
             let share = f64::from(accepted) / f64::from(shard.sets.max(1));
-            let (low, high) = wilson(accepted, shard.sets);
-            let weight = shard.cap.to_f64() / caps;
+            let (low, high) = wilson_by(accepted, shard.sets, z);
             below += (weight * (share - low)).powi(2);
             above += (weight * (high - share)).powi(2);
         }

@@ -25,7 +25,7 @@ use model::{Error, Ratio, Result, Timing, exact};
 use std::cmp::Reverse;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many sets were accepted at one cap: by policy, then by point of the axis.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +36,8 @@ pub struct Shard {
     pub sets: u32,
     /// Accepted sets.
     pub accepted: Vec<Vec<u32>>,
+    /// The parts that these are the sums of, for pairs of policies; empty where they are not known.
+    pub parts: Vec<Arc<Counts>>,
 }
 
 /// The counts of a study, some caps may be missing when it was stopped.
@@ -184,15 +186,16 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Draws the set of this number at the cap of this place, and adds what each policy accepts, by
-    /// point. Scenes that ask about the same sets share the one that is drawn.
+    /// Draws the set of this number at the cap of this place, and sets this bit where a policy accepts
+    /// it: in a row for each policy, a word for each point. Scenes that ask about the same sets share the one that is drawn.
     pub(crate) fn judge(
         &mut self,
         cap: usize,
         index: u32,
         seed: u64,
         prepared: &Prepared,
-        accepted: &mut [Vec<u32>],
+        rows: &mut [Vec<u16>],
+        bit: u16,
     ) -> Result<()> {
         let mut drawn = None;
         for scene in &prepared.scenes {
@@ -206,21 +209,22 @@ impl Worker {
                 }
                 drawn = Some(scene.sets);
             }
-            self.judge_in(scene, accepted)?;
+            self.judge_in(scene, rows, bit)?;
         }
         Ok(())
     }
 
-    /// Adds what each policy accepts of the set that was drawn, at the points of a scene.
-    fn judge_in(&mut self, scene: &Scene, accepted: &mut [Vec<u32>]) -> Result<()> {
+    /// Sets the bit where a policy accepts the set that was drawn, at the points of a scene.
+    fn judge_in(&mut self, scene: &Scene, rows: &mut [Vec<u16>], bit: u16) -> Result<()> {
         let mut possible = None;
-        for (policy, accepted) in scene.policies.iter().zip(accepted) {
-            let accepted = &mut accepted[scene.place..][..scene.points.len()];
+        let marked = |yes: bool| if yes { bit } else { 0 };
+        for (policy, row) in scene.policies.iter().zip(rows) {
+            let row = &mut row[scene.place..][..scene.points.len()];
             let judge = policy.judge();
             let said = judge.accepts_each(&self.tasks, &scene.points);
             if let Some(each) = said.map_err(|e| e.at(format!("policies: `{}`", policy.name())))? {
-                let both = accepted.iter_mut().zip(each);
-                both.for_each(|(count, yes)| *count += u32::from(yes));
+                let both = row.iter_mut().zip(each);
+                both.for_each(|(word, yes)| *word |= marked(yes));
                 continue;
             }
             let possible = match possible {
@@ -234,14 +238,14 @@ impl Worker {
             };
             let asked = match judge.charges_every_job() {
                 true => possible,
-                false => accepted.len(),
+                false => row.len(),
             };
             if judge.is_monotone() {
                 let end = first_false(asked, &mut accepts)?;
-                accepted[..end].iter_mut().for_each(|count| *count += 1);
+                row[..end].iter_mut().for_each(|word| *word |= bit);
             } else {
-                for (at, count) in accepted[..asked].iter_mut().enumerate() {
-                    *count += u32::from(accepts(at)?);
+                for (at, word) in row[..asked].iter_mut().enumerate() {
+                    *word |= marked(accepts(at)?);
                 }
             }
         }

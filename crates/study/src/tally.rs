@@ -37,10 +37,8 @@ impl Tally {
             .entry(counts.part.cap)
             .or_insert_with(|| (0, vec![vec![0; points]; policies]));
         *sets += u64::from(counts.part.sets);
-        let both = sums
-            .iter_mut()
-            .flatten()
-            .zip(counts.accepted.iter().flatten());
+        let numbers = counts.kept.numbers();
+        let both = sums.iter_mut().flatten().zip(numbers.iter().flatten());
         both.for_each(|(sum, more)| *sum += u64::from(*more));
     }
 
@@ -99,6 +97,7 @@ impl Tally {
 mod tests {
     use super::*;
     use crate::axis::Quantity;
+    use crate::kept::Kept;
     use crate::part::Part;
 
     #[test]
@@ -120,7 +119,7 @@ mod tests {
                 first: 0,
                 sets: 10,
             },
-            accepted,
+            kept: Kept::Numbers(accepted),
         };
         tally.add(&part(1_000, vec![vec![10, 10, 0], vec![5, 5, 5]]));
         tally.add(&part(3_000, vec![vec![10, 0, 0], vec![5, 5, 5]]));

@@ -8,7 +8,9 @@ use model::{Duration, Ratio, Result};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Mutex;
-use study::{Counts, Executor, Part, Share, Study, Threads, Work, merge, run, run_by, run_in};
+use study::{
+    Counts, Executor, Kept, Part, Share, Study, Threads, Work, merge, run, run_by, run_in,
+};
 use study::{load, run_share_in};
 use support::{delays, small};
 use tempfile::{TempDir, tempdir};
@@ -159,12 +161,80 @@ fn shares_of_different_studies_or_counts_are_not_merged() {
     let damaged = whole(&study);
     let path = damaged.path().join("counts.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, text.replacen("[10,", "[9,", 1)).unwrap();
+    std::fs::write(&path, text.replacen("3ff", "1ff", 1)).unwrap();
     let dirs = [one.path().to_owned(), damaged.path().to_owned()];
     let e = merge(&dirs, tempdir().unwrap().path())
         .unwrap_err()
         .to_string();
     assert!(e.contains("differ") && e.contains("line "), "{e}");
+}
+
+/// As versions wrote it that kept no pairs: how many sets, not which.
+fn in_numbers(journal: &str) -> String {
+    let line = |line: &str| {
+        let counts: Counts = serde_json::from_str(line).unwrap();
+        let old = Counts {
+            kept: Kept::Numbers(counts.kept.numbers()),
+            ..counts
+        };
+        serde_json::to_string(&old).unwrap() + "\n"
+    };
+    journal.lines().map(line).collect()
+}
+
+#[test]
+fn counts_of_versions_without_pairs_are_read_and_know_less() {
+    let study = small(FOUR);
+    let (dir, expected) = (whole(&study), run(&study, &Silent).unwrap());
+    let path = dir.path().join("counts.jsonl");
+    let journal = std::fs::read_to_string(&path).unwrap();
+    let old = in_numbers(&journal);
+    assert!(old.starts_with("{\"part\":{\"cap\":1000,\"first\":0,\"sets\":10},\"accepted\":[["));
+    std::fs::write(&path, &old).unwrap();
+    let results = load(dir.path()).unwrap();
+    assert!(expected.has_pairs() && !results.has_pairs());
+    let accepted = |r: &study::Results| {
+        r.shards
+            .iter()
+            .map(|s| s.accepted.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(accepted(&results), accepted(&expected));
+    // What is there is not judged again, and stays.
+    let recorder = Recorder::default();
+    run_share_in(dir.path(), &study, &recorder, Share::WHOLE, &Silent).unwrap();
+    assert_eq!(recorder.0.into_inner().unwrap(), []);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), old);
+    // Together with counts that know more, in any order, these stay.
+    let new = whole(&study);
+    for dirs in [[&dir, &new], [&new, &dir]] {
+        let dirs = dirs.map(|dir| dir.path().to_owned());
+        let merged = tempdir().unwrap();
+        assert_eq!(
+            merge(&dirs, merged.path()).unwrap(),
+            Some(run(&study, &Silent).unwrap())
+        );
+        assert_eq!(files_of(merged.path()), files_of(new.path()));
+    }
+    // Those that contradict each other are refused.
+    std::fs::write(&path, old.replacen("[10,", "[9,", 1)).unwrap();
+    let dirs = [&new, &dir].map(|dir| dir.path().to_owned());
+    let e = merge(&dirs, tempdir().unwrap().path())
+        .unwrap_err()
+        .to_string();
+    assert!(e.contains("differ"), "{e}");
+}
+
+/// A word for each point and policy where each is a number of sets today: no more room than that.
+#[test]
+fn pairs_take_hardly_more_room_than_numbers() {
+    let study = small(
+        "policies = [\"p-edf\", \"g-edf\", \"c-edf:l2\", \"c-edf:l3\"]\ncaps = { from = 1, to = 24, step = 1 }\n\
+         sets = 20\n",
+    );
+    let journal = std::fs::read_to_string(whole(&study).path().join("counts.jsonl")).unwrap();
+    let (now, before) = (journal.len(), in_numbers(&journal).len());
+    assert!(now < before + before / 10, "{now} bytes, {before} before");
 }
 
 /// Runs a second command in the directory while the first one is at work.

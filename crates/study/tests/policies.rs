@@ -64,11 +64,8 @@ fn every_policy_is_compared_as_check_judges_it() {
                 judged += 1;
                 // By one delay policies by deadlines are packed as in 000 §5, by one heuristic.
                 if accounting != Accounting::OneDelay {
-                    assert_eq!(
-                        results.shards,
-                        by_check(&study, &spec),
-                        "{word}, {accounting}"
-                    );
+                    let kept: Vec<_> = results.shards.into_iter().map(|s| s.accepted).collect();
+                    assert_eq!(kept, by_check(&study, &spec), "{word}, {accounting}");
                 }
             }
         }
@@ -79,7 +76,7 @@ fn every_policy_is_compared_as_check_judges_it() {
     );
 }
 
-fn by_check(study: &Study, spec: &Spec) -> Vec<study::Shard> {
+fn by_check(study: &Study, spec: &Spec) -> Vec<Vec<Vec<u32>>> {
     let caps = study.caps.values().into_iter();
     let shard = |cap| {
         let generator = study.recipe(cap).prepare().unwrap();
@@ -94,11 +91,7 @@ fn by_check(study: &Study, spec: &Spec) -> Vec<study::Shard> {
                 accepted[0][at] += u32::from(said.unwrap().unwrap());
             }
         }
-        study::Shard {
-            cap,
-            sets: study.sets,
-            accepted,
-        }
+        accepted
     };
     caps.map(shard).collect()
 }

@@ -50,6 +50,7 @@ fn weighted_schedulability_weighs_by_utilization() {
             cap: Cap::from_thousandths(cap),
             sets: 4,
             accepted: accepted.iter().map(|row| row.to_vec()).collect(),
+            parts: Vec::new(),
         })
         .collect(),
     };
@@ -112,6 +113,7 @@ fn the_interval_of_weighted_schedulability_comes_from_those_of_the_caps() {
             cap: Cap::from_thousandths(*cap),
             sets: 40,
             accepted: vec![vec![*accepted]],
+            parts: Vec::new(),
         };
         results.shards = caps.iter().map(shard).collect();
         results.weighted_interval(0, 0)

@@ -4,7 +4,7 @@
 //! decided within one, since curves of two do not compare. A *case* is one scenario in it, under
 //! one load, with one factor on all overheads.
 
-use super::lines::{At, Line};
+use super::lines::Curves;
 use crate::axis::Quantity;
 use crate::chapter6::{Scenario, Section};
 use crate::definition::Study;
@@ -40,7 +40,7 @@ pub struct Setting {
 
 /// One scenario in a setting.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(crate) struct Case<'a> {
     /// Along what the curves lie.
     pub section: Section,
     /// The scenario.
@@ -51,16 +51,19 @@ pub struct Case {
     pub factor: u32,
     /// Sets for each cap.
     pub sets: u32,
-    /// A curve of each policy, without the load in its name.
-    pub lines: Vec<Line>,
+    /// The curves.
+    pub curves: Curves<'a>,
+    /// Which curve is of which policy: its name in figures, without the load, and its place.
+    pub policies: Vec<(String, usize)>,
     /// Where the study lies.
     pub directory: String,
 }
 
-impl Case {
-    /// The curve of a policy by its name in figures.
-    pub fn line(&self, policy: &str) -> Option<&Line> {
-        self.lines.iter().find(|line| line.policy == policy)
+impl Case<'_> {
+    /// The place of a policy by its name in figures.
+    pub fn policy(&self, name: &str) -> Option<usize> {
+        let mut policies = self.policies.iter();
+        policies.find(|(known, _)| known == name).map(|(_, at)| *at)
     }
 }
 
@@ -97,7 +100,7 @@ impl Observed {
 
     /// The cases that it holds; none where it is of no scenario of chapter 6, or another quantity is
     /// swept.
-    pub fn cases(&self) -> Vec<Case> {
+    pub(crate) fn cases(&self) -> Vec<Case<'_>> {
         let (study, results) = (&self.study, &self.results);
         let Some(scenario) = Scenario::of(study) else {
             return Vec::new();
@@ -117,13 +120,14 @@ impl Observed {
             load,
             factor,
             sets: results.sets,
-            lines: self.lines(load, &points),
+            curves: Curves { results, points },
+            policies: self.policies(load),
             directory: self.directory.clone(),
         };
         let points: Vec<usize> = (0..results.axis.len())
             .filter(|at| !sized || results.axis.value(*at) <= LARGEST)
             .collect();
-        let cases: Vec<Case> = match study.axis.quantity() {
+        let cases: Vec<Case<'_>> = match study.axis.quantity() {
             Quantity::Delay | Quantity::WorkingSet => {
                 let factor = study.overhead_factor.thousandths();
                 let of = |load| case(load, points.clone(), factor);
@@ -143,11 +147,12 @@ impl Observed {
             }
             Quantity::Processors => Vec::new(),
         };
-        cases.into_iter().filter(|c| !c.lines.is_empty()).collect()
+        let any = |case: &Case<'_>| !case.policies.is_empty();
+        cases.into_iter().filter(any).collect()
     }
 
-    /// The curves at these points of the policies that are under this load.
-    fn lines(&self, load: Option<Load>, points: &[usize]) -> Vec<Line> {
+    /// The policies that are under this load.
+    fn policies(&self, load: Option<Load>) -> Vec<(String, usize)> {
         let (study, results) = (&self.study, &self.results);
         let name = |policy: &str| match (load, under_load(policy)) {
             (None, _) => Some(policy.to_owned()),
@@ -155,19 +160,8 @@ impl Observed {
             (Some(load), None) => (study.charged.load == load).then(|| policy.to_owned()),
         };
         let policies = results.policies.iter().enumerate();
-        let line = |(place, policy): (usize, &String)| {
-            let at = |point: &usize| At {
-                x: results.axis.value(*point),
-                text: results.axis.text(*point),
-                w: results.weighted_at(place, *point).to_f64(),
-                interval: results.weighted_interval(place, *point),
-            };
-            Some(Line {
-                policy: name(policy)?,
-                points: points.iter().map(at).collect(),
-            })
-        };
-        policies.filter_map(line).collect()
+        let known = policies.filter_map(|(place, policy)| Some((name(policy)?, place)));
+        known.collect()
     }
 }
 

@@ -4,8 +4,9 @@
 //! within its confidence intervals, or is missing; all of them together decide the claim by its
 //! [`Share`].
 
+use super::asking::Tails;
 use super::cases::Case;
-use super::lines::{Difference, Gap, Stretch, difference};
+use super::lines::Stretch;
 use crate::chapter6::{Scenario, Section};
 use analyze::Guarantee;
 use model::Load;
@@ -133,6 +134,8 @@ pub struct Evidence {
     pub most: (f64, String),
     /// Sets for each cap.
     pub sets: u32,
+    /// Are both curves compared set by set? Otherwise as if they were of different sets.
+    pub paired: bool,
     /// The directory of the study.
     pub directory: String,
 }
@@ -154,6 +157,10 @@ pub struct Decided {
     pub no: usize,
     /// How many leave it open within their intervals.
     pub open: usize,
+    /// The confidence of the interval by which a scenario says yes.
+    pub yes_at: f64,
+    /// That by which one says no.
+    pub no_at: f64,
     /// What is missing to decide it; empty where it is decided.
     pub missing: Vec<String>,
     /// What each scenario says.
@@ -161,9 +168,10 @@ pub struct Decided {
 }
 
 impl Claim {
-    /// Decides the claim by cases of one setting and one factor.
-    pub fn decide(&self, cases: &[Case], has_overheads: bool) -> Decided {
+    /// Decides the claim, one of so many of a statement, by cases of one setting and one factor.
+    pub(super) fn decide(&self, cases: &[Case<'_>], has_overheads: bool, claims: usize) -> Decided {
         let wanted = self.scope.wanted();
+        let tails = Tails::of(self.share.enough(wanted.len()), wanted.len(), claims);
         let mut evidence = Vec::new();
         let mut absent = Vec::new();
         for (scenario, load) in &wanted {
@@ -173,7 +181,7 @@ impl Claim {
                 .rev()
                 .filter(|case| case.section == self.scope.section)
                 .filter(|case| case.scenario == *scenario && case.load == *load)
-                .filter_map(|case| self.test.ask(case))
+                .filter_map(|case| self.test.ask(case, tails))
                 .max_by_key(|evidence| evidence.sets);
             match found {
                 Some(found) => evidence.push(found),
@@ -184,7 +192,7 @@ impl Claim {
         let (yes, no, open) = (count(Says::Yes), count(Says::No), count(Says::Open));
         let mut says = self.share.of(yes, no, wanted.len());
         let mut missing = match says {
-            Says::Open => self.missing(&absent, open),
+            Says::Open => self.missing(&absent, &evidence),
             _ => Vec::new(),
         };
         if self.rests_on_overheads && !has_overheads {
@@ -203,13 +211,15 @@ impl Claim {
             yes,
             no,
             open,
+            yes_at: 1.0 - 2.0 * tails.yes,
+            no_at: 1.0 - 2.0 * tails.no,
             missing,
             evidence,
         }
     }
 
     /// Why it is open.
-    fn missing(&self, absent: &[Scenario], open: usize) -> Vec<String> {
+    fn missing(&self, absent: &[Scenario], evidence: &[Evidence]) -> Vec<String> {
         let mut missing = Vec::new();
         if let Some(first) = absent.first() {
             let policies = self.test.policies().join(" and ");
@@ -221,9 +231,19 @@ impl Claim {
                 scenario_of(self.test, first),
             ));
         }
-        if open > 0 {
+        let open = || evidence.iter().filter(|e| e.says == Says::Open);
+        if open().count() > 0 {
             missing.push(format!(
-                "more sets: intervals leave it open in {open} of {} scenarios",
+                "more sets: intervals leave it open in {} of {} scenarios",
+                open().count(),
+                self.scope.wanted().len()
+            ));
+        }
+        let unpaired = open().filter(|e| !e.paired).count();
+        if unpaired > 0 {
+            missing.push(format!(
+                "pairs: counts of {unpaired} of {} scenarios do not say which sets were kept, as they \
+                 are of an earlier version; run their studies again into other directories",
                 self.scope.wanted().len()
             ));
         }
@@ -240,14 +260,18 @@ fn scenario_of(test: Test, scenario: &Scenario) -> String {
 }
 
 impl Share {
-    /// What so many yes and no of so many say; the rest is not known.
-    fn of(self, yes: usize, no: usize, wanted: usize) -> Says {
-        // The fewest yes that suffice.
-        let enough = match self {
+    /// The fewest yes that suffice.
+    fn enough(self, wanted: usize) -> usize {
+        match self {
             Share::All => wanted,
             Share::AlmostAll => (9 * wanted).div_ceil(10),
             Share::Most => wanted / 2 + 1,
-        };
+        }
+    }
+
+    /// What so many yes and no of so many say; the rest is not known.
+    fn of(self, yes: usize, no: usize, wanted: usize) -> Says {
+        let enough = self.enough(wanted);
         match () {
             () if wanted == 0 => Says::Open,
             () if yes >= enough => Says::Yes,
@@ -280,92 +304,5 @@ impl Test {
             true => format!("bastoni11-{}bf-", section.name()),
             false => format!("bastoni11-{}-", section.name()),
         }
-    }
-
-    /// What a case says; `None` if it lacks a policy or a value of the axis.
-    fn ask(self, case: &Case) -> Option<Evidence> {
-        let [a, b] = self.policies();
-        let (a, b) = (case.line(a)?, case.line(b)?);
-        let all = difference(a, b)?;
-        let (says, decisive) = match self {
-            Test::NowhereBelow(..) => (nowhere_below(&all), all.least.1),
-            Test::Above(..) => (above(&all.mean), all.mean),
-            Test::AboveBy(_, _, by) => (by_more_than(&all.mean, by), all.mean),
-            Test::WithinOf(_, _, by) => (by_more_than(&all.mean, by).reversed(), all.mean),
-            Test::NotBelowAt((_, x), (_, y)) => {
-                let gap = Gap::between(a.at(x)?, b.at(y)?);
-                (not_below(&gap), gap)
-            }
-            Test::FallsLess(_, _, (from, to)) => {
-                let gap = Gap::of(&[
-                    (b.at(from)?, 1.0),
-                    (b.at(to)?, -1.0),
-                    (a.at(from)?, -1.0),
-                    (a.at(to)?, 1.0),
-                ]);
-                (above(&gap), gap)
-            }
-        };
-        Some(evidence(case, says, decisive, all))
-    }
-}
-
-fn evidence(case: &Case, says: Says, decisive: Gap, all: Difference) -> Evidence {
-    Evidence {
-        scenario: case.scenario.to_string(),
-        load: case.load,
-        says,
-        difference: decisive.value,
-        interval: (decisive.low, decisive.high),
-        above: all.above,
-        below: all.below,
-        least: (all.least.1.value, all.least.0),
-        most: (all.most.1.value, all.most.0),
-        sets: case.sets,
-        directory: case.directory.clone(),
-    }
-}
-
-impl Says {
-    const fn reversed(self) -> Says {
-        match self {
-            Says::Yes => Says::No,
-            Says::No => Says::Yes,
-            Says::Open => Says::Open,
-        }
-    }
-}
-
-fn not_below(gap: &Gap) -> Says {
-    match () {
-        () if gap.low >= -SLACK => Says::Yes,
-        () if gap.high < 0.0 && gap.value < -SLACK => Says::No,
-        () => Says::Open,
-    }
-}
-
-fn nowhere_below(all: &Difference) -> Says {
-    let each: Vec<Says> = all.gaps.iter().map(not_below).collect();
-    match () {
-        () if each.contains(&Says::No) => Says::No,
-        () if each.contains(&Says::Open) => Says::Open,
-        () => Says::Yes,
-    }
-}
-
-/// Curves that are equal within [`SLACK`] are not above each other.
-fn above(gap: &Gap) -> Says {
-    match () {
-        () if gap.low > 0.0 => Says::Yes,
-        () if gap.high <= SLACK => Says::No,
-        () => Says::Open,
-    }
-}
-
-fn by_more_than(gap: &Gap, by: f64) -> Says {
-    match () {
-        () if gap.low > by => Says::Yes,
-        () if gap.high <= by => Says::No,
-        () => Says::Open,
     }
 }

@@ -6,23 +6,26 @@
 //! ```
 //!
 //! Statements are sentences about curves ([`statements`]). They are decided by confidence intervals
-//! of 95 % at each point: what a sample leaves open stays open. A statement that speaks of all
-//! scenarios is not reproduced by some of them.
+//! of differences, set by set, so that each answer holds at 95 %: what a sample leaves open stays
+//! open. A statement that speaks of all scenarios is not reproduced by some of them.
 
+mod asking;
 mod cases;
 mod claim;
+mod delays;
 mod lines;
 mod principles;
 mod statements;
 
 pub use cases::{Observed, Setting};
 pub use claim::{Decided, Evidence, SLACK, Says, Share};
+pub(crate) use lines::Curves;
 pub use lines::Stretch;
-pub(crate) use lines::{At, Line, difference};
 pub use statements::{Statement, statements};
 
 use crate::grid::Factor;
 use cases::Case;
+use claim::Claim;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -113,7 +116,7 @@ pub fn observe(observed: &[Observed]) -> Vec<Answers> {
         }
     }
     let answers = |(setting, all): (Setting, Vec<&Observed>)| {
-        let mut by_factor: BTreeMap<u32, Vec<Case>> = BTreeMap::new();
+        let mut by_factor: BTreeMap<u32, Vec<Case<'_>>> = BTreeMap::new();
         for case in all.iter().flat_map(|one| one.cases()) {
             by_factor.entry(case.factor).or_default().push(case);
         }
@@ -134,10 +137,11 @@ pub fn observe(observed: &[Observed]) -> Vec<Answers> {
 
 impl Statement {
     /// Answers the statement by the cases of a setting, by factor.
-    fn answer(&self, by_factor: &BTreeMap<u32, Vec<Case>>, has_overheads: bool) -> Answered {
-        let at = |(factor, cases): (&u32, &Vec<Case>)| {
-            let claims = self.claims.iter();
-            let claims: Vec<Decided> = claims.map(|c| c.decide(cases, has_overheads)).collect();
+    fn answer(&self, by_factor: &BTreeMap<u32, Vec<Case<'_>>>, has_overheads: bool) -> Answered {
+        let at = |(factor, cases): (&u32, &Vec<Case<'_>>)| {
+            let count = self.claims.len();
+            let decide = |claim: &Claim| claim.decide(cases, has_overheads, count);
+            let claims: Vec<Decided> = self.claims.iter().map(decide).collect();
             AtFactor {
                 factor: Factor::from_thousandths(*factor).to_f64(),
                 says: together(&claims),

@@ -84,14 +84,45 @@ fn table(found: &Observations) -> String {
         text += &setting(answers);
     }
     text += &format!(
-        "\nCurves within {} of each other count as equal; intervals hold at {:.0} % at each point.\n",
+        "\nCurves within {} of each other count as equal. Answers hold at {:.0} % each, and so do the \
+         intervals that are shown; a scenario says yes or no by wider ones.\n",
         found.slack,
         100.0 * found.confidence
     );
+    let unpaired = unpaired(found);
+    if unpaired > 0 {
+        text += &format!(
+            "(!) no paired counts: {unpaired} {} of an earlier version, and intervals take the sets of \
+             both curves for different ones, which makes them wider; run again into other \
+             directories for narrow ones\n",
+            if unpaired == 1 {
+                "study is"
+            } else {
+                "studies are"
+            }
+        );
+    }
     for dir in &found.left_out {
         text += &format!("(!) left out, as it is not complete: {}\n", dir.display());
     }
     text
+}
+
+/// How many studies do not say which sets were kept.
+fn unpaired(found: &Observations) -> usize {
+    let statements = found
+        .settings
+        .iter()
+        .flat_map(|answers| &answers.statements);
+    let claims = statements
+        .flat_map(|one| &one.factors)
+        .flat_map(|at| &at.claims);
+    let evidence = claims.flat_map(|claim| &claim.evidence);
+    let unpaired = evidence.filter(|e| !e.paired);
+    let mut all: Vec<&str> = unpaired.map(|e| e.directory.as_str()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.len()
 }
 
 fn setting(answers: &Answers) -> String {
