@@ -1,0 +1,186 @@
+//! What the program in the kernel and its loader share, as `src/bpf/intf.h` says it: where each
+//! field of the plan is, and of the page of a task. The engine compares the sizes with those of the
+//! compiled program when it loads it.
+//!
+//! Times are nanoseconds since the origin of the run, unless said otherwise.
+
+/// The most processors, scheduling domains, tasks and rings of near processors of a plan.
+pub const MAX_CPUS: usize = 64;
+/// See [`MAX_CPUS`].
+pub const MAX_DOMAINS: usize = 64;
+/// See [`MAX_CPUS`].
+pub const MAX_TASKS: usize = 256;
+/// See [`MAX_CPUS`].
+pub const MAX_LEVELS: usize = 6;
+/// The numbers of the kernel's processors are below.
+pub const MAX_NUMBER: usize = 1024;
+
+/// One task of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct TaskPlan {
+    /// When its first job is released.
+    pub phase: u64,
+    /// The time from release to release.
+    pub period: u64,
+    /// The relative deadline.
+    pub deadline: u64,
+    /// How long a job may execute; 0: as long as it needs.
+    pub budget: u64,
+    /// The domain of its jobs.
+    pub domain: u32,
+    /// Of two jobs with one class and priority that of the lesser tie goes first.
+    pub tie: u32,
+    /// Not the deadline orders jobs, but the tie alone.
+    pub fixed: bool,
+    /// Jobs of a lesser class go before all of others.
+    pub class: u32,
+}
+
+/// A plan as the program reads it. Processors are named by slots, in the order of the caches that
+/// they share; sets of them are bits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// What `CLOCK_MONOTONIC` reads at time zero.
+    pub origin: u64,
+    /// No job is released then or later.
+    pub horizon: u64,
+    /// By slot, the number of the processor; all below [`MAX_NUMBER`].
+    pub cpus: Vec<u32>,
+    /// By slot, sets that widen: the slots behind its nearest shared cache, and so on.
+    pub near: Vec<Vec<u64>>,
+    /// The slots of each domain.
+    pub domains: Vec<u64>,
+    /// The tasks.
+    pub tasks: Vec<TaskPlan>,
+    /// By task, its thread; empty as long as there are none.
+    pub threads: Vec<i32>,
+}
+
+/// Bytes of a task in a plan.
+const TASK: usize = 48;
+
+impl Plan {
+    /// Bytes of `struct plan`.
+    pub const SIZE: usize = 8 * (3 + MAX_DOMAINS + MAX_CPUS * MAX_LEVELS)
+        + TASK * MAX_TASKS
+        + 4 * (MAX_CPUS + MAX_NUMBER + MAX_TASKS);
+
+    /// As `struct plan` lies in memory.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Self::SIZE);
+        let long = |bytes: &mut Vec<u8>, word: u64| bytes.extend(word.to_ne_bytes());
+        let short = |bytes: &mut Vec<u8>, word: u32| bytes.extend(word.to_ne_bytes());
+        long(&mut bytes, self.origin);
+        long(&mut bytes, self.horizon);
+        short(&mut bytes, self.tasks.len() as u32);
+        short(&mut bytes, self.domains.len() as u32);
+        for domain in 0..MAX_DOMAINS {
+            long(&mut bytes, self.domains.get(domain).copied().unwrap_or(0));
+        }
+        for task in 0..MAX_TASKS {
+            let task = self.tasks.get(task).copied().unwrap_or_default();
+            for word in [task.phase, task.period, task.deadline, task.budget] {
+                long(&mut bytes, word);
+            }
+            let fixed = u32::from(task.fixed);
+            for word in [task.domain, task.tie, fixed, task.class] {
+                short(&mut bytes, word);
+            }
+        }
+        for slot in 0..MAX_CPUS {
+            for level in 0..MAX_LEVELS {
+                let ring = self.near.get(slot).and_then(|rings| rings.get(level));
+                long(&mut bytes, ring.copied().unwrap_or(0));
+            }
+        }
+        for slot in 0..MAX_CPUS {
+            short(&mut bytes, self.cpus.get(slot).copied().unwrap_or(0));
+        }
+        for number in 0..MAX_NUMBER {
+            let slot = self.cpus.iter().position(|cpu| *cpu as usize == number);
+            short(&mut bytes, slot.map_or(u32::MAX, |slot| slot as u32));
+        }
+        for task in 0..MAX_TASKS {
+            let thread = self.threads.get(task).copied().unwrap_or(0);
+            bytes.extend(thread.to_ne_bytes());
+        }
+        bytes
+    }
+}
+
+/// Bytes of the page of a task, `struct page`.
+pub const PAGE: usize = 64;
+/// Where in it the task counts its jobs that are done.
+pub const PAGE_DONE: usize = 0;
+/// Where in it stands how many jobs it was given.
+pub const PAGE_GIVEN: usize = 32;
+
+/// The longest message of the kernel that is kept.
+pub const MESSAGE: usize = 256;
+
+/// How the program came to its end in the kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ending {
+    /// The kernel's kind of exit; 0: the program is there.
+    pub kind: u64,
+    /// Why, in the kernel's words.
+    pub reason: String,
+    /// More of that.
+    pub message: String,
+}
+
+impl Ending {
+    /// Bytes of `struct ending`.
+    pub const SIZE: usize = 16 + 2 * MESSAGE;
+
+    /// Reads `struct ending`; `None`: there are too few bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let text = |at: usize| {
+            let bytes = bytes.get(at..at + MESSAGE)?;
+            let end = bytes.iter().position(|b| *b == 0).unwrap_or(MESSAGE);
+            Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+        };
+        Some(Ending {
+            kind: u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?),
+            reason: text(16)?,
+            message: text(16 + MESSAGE)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_has_the_size_that_is_said() {
+        let plan = Plan {
+            origin: 1,
+            horizon: 2,
+            cpus: vec![5, 3],
+            near: vec![vec![1, 3], vec![2, 3]],
+            domains: vec![3],
+            tasks: vec![TaskPlan {
+                tie: 7,
+                ..TaskPlan::default()
+            }],
+            threads: vec![9],
+        };
+        let bytes = plan.to_bytes();
+        assert_eq!(bytes.len(), Plan::SIZE);
+        // The slot of processor 3 is 1, that of 4 none.
+        let slots = Plan::SIZE - 4 * (MAX_NUMBER + MAX_TASKS);
+        assert_eq!(bytes[slots + 12..slots + 20], [1, 0, 0, 0, 255, 255, 255, 255]);
+        assert_eq!(bytes[bytes.len() - 4 * MAX_TASKS], 9);
+    }
+
+    #[test]
+    fn an_ending_reads_back() {
+        let mut bytes = vec![0; Ending::SIZE];
+        bytes[0] = 3;
+        bytes[16..21].copy_from_slice(b"stall");
+        let ending = Ending::from_bytes(&bytes).unwrap();
+        assert_eq!((ending.kind, &*ending.reason, &*ending.message), (3, "stall", ""));
+        assert_eq!(Ending::from_bytes(&bytes[1..]), None);
+    }
+}

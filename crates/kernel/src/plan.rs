@@ -1,0 +1,175 @@
+//! A policy's plan as data for the program in the kernel.
+//!
+//! What can be said so: policies that do nothing but choose the first jobs of each domain by class,
+//! deadline and tie ([`policy::Keys`]), on domains that no task leaves. Everything else is refused
+//! with the reason.
+
+use crate::intf::{self, MAX_CPUS, MAX_DOMAINS, MAX_LEVELS, MAX_NUMBER, MAX_TASKS, TaskPlan};
+use model::{
+    CpuId, Duration, Enforcement, Error, Platform, Resumption, Result, TaskId, TaskSet,
+};
+use policy::{AnyPlan, Keys, Policy, Route, Visit};
+
+/// The longest period: the kernel ejects a scheduler under which a task waits for 30 s, and a task
+/// without a job waits for its release.
+pub const LONGEST_PERIOD: Duration = Duration::from_secs(20);
+
+/// What a plan for the kernel is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// The tasks.
+    pub set: &'a TaskSet,
+    /// The processors.
+    pub platform: &'a Platform,
+    /// What happens to overruns.
+    pub enforcement: Enforcement,
+    /// No job is released then or later.
+    pub horizon: Duration,
+}
+
+/// The plan of a policy, called `name`, as data. Its origin is zero, and it has no threads yet.
+///
+/// # Errors
+/// The policy, the set or the platform is one that this engine does not run; the reason says why.
+pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
+    let parts = plan.clone().visit(Parts);
+    let refuse = |why: &str| {
+        Err(Error::new(format!(
+            "the engine in the kernel cannot run `{name}`: {why}"
+        ))
+        .at("--engine kernel")
+        .remedy("run it from user space: leave `--engine` out"))
+    };
+    let Some(keys) = parts.keys else {
+        return refuse("who runs where is not only a matter of an order of jobs");
+    };
+    let Route::Fixed(domain_of) = parts.route else {
+        return refuse("jobs of a task take turns in several domains");
+    };
+    let slots = given.platform.in_cache_order();
+    fits(&slots, parts.domains.len(), given)?;
+    let bit = |cpu: &CpuId| {
+        let slot = slots.iter().position(|c| c == cpu);
+        slot.map_or(0, |slot| 1 << slot)
+    };
+    let tasks = given.set.timings().iter().enumerate();
+    Ok(intf::Plan {
+        origin: 0,
+        horizon: given.horizon.nanos(),
+        cpus: slots.iter().map(|cpu| cpu.0).collect(),
+        near: slots.iter().map(|cpu| rings(given.platform, *cpu, &slots)).collect(),
+        domains: (parts.domains.iter())
+            .map(|cpus| cpus.iter().map(bit).sum())
+            .collect(),
+        tasks: tasks
+            .map(|(index, timing)| TaskPlan {
+                phase: phase(given.set, index).nanos(),
+                period: timing.period.nanos(),
+                deadline: timing.deadline.nanos(),
+                budget: match given.enforcement {
+                    Enforcement::Off => 0,
+                    _ => timing.wcet.nanos(),
+                },
+                domain: domain_of[index].0,
+                tie: keys.tie[index],
+                fixed: !keys.by_deadline,
+                class: keys.class.get(index).copied().unwrap_or(0),
+            })
+            .collect(),
+        threads: Vec::new(),
+    })
+}
+
+/// What a plan of any policy is made of.
+struct Told {
+    domains: Vec<Vec<CpuId>>,
+    route: Route,
+    keys: Option<Keys>,
+}
+
+struct Parts;
+
+impl Visit for Parts {
+    type Out = Told;
+    fn visit<P: Policy + Send + 'static>(self, plan: policy::Plan<P>) -> Told {
+        Told {
+            keys: plan.domains.first().and_then(|domain| domain.policy.keys()),
+            domains: plan.domains.into_iter().map(|domain| domain.cpus).collect(),
+            route: plan.route,
+        }
+    }
+}
+
+/// # Errors
+/// More than the program has room for; what it cannot do.
+fn fits(slots: &[CpuId], domains: usize, given: &Given<'_>) -> Result<()> {
+    let set = given.set;
+    let too_many = |what: &str, count: usize, most: usize| {
+        Err(Error::new(format!(
+            "the engine in the kernel has room for {most} {what}, and there are {count}"
+        ))
+        .at("--engine kernel")
+        .remedy("run it from user space: leave `--engine` out"))
+    };
+    let named = slots.iter().map(|cpu| cpu.index() + 1).max().unwrap_or(0);
+    match () {
+        () if slots.len() > MAX_CPUS => too_many("processors", slots.len(), MAX_CPUS),
+        () if named > MAX_NUMBER => too_many("numbers of processors", named, MAX_NUMBER),
+        () if domains > MAX_DOMAINS => too_many("scheduling domains", domains, MAX_DOMAINS),
+        () if set.len() > MAX_TASKS => too_many("tasks", set.len(), MAX_TASKS),
+        () => Ok(()),
+    }?;
+    if given.enforcement == Enforcement::PerQuantum {
+        return Err(Error::new(
+            "the engine in the kernel cuts jobs short at once, and not at quanta",
+        )
+        .at("--enforcement quantum")
+        .remedy("give `--enforcement exact`"));
+    }
+    for task in set.ids() {
+        let timing = set.timings()[task.index()];
+        let refuse = |why: &str, remedy: &str| {
+            Err(Error::new(format!("the engine in the kernel {why}"))
+                .at(format!("task {}", set.name(task)))
+                .remedy(remedy))
+        };
+        if timing.period > LONGEST_PERIOD {
+            return refuse(
+                "runs periods of 20 s at most: the kernel ejects schedulers that let a task wait for 30 s",
+                "give it a shorter period, or run the set from user space",
+            );
+        }
+        if set.details(task).is_some_and(|d| d.trigger.is_some()) {
+            return refuse(
+                "releases jobs by time alone, and the task has a trigger",
+                "leave the trigger out, or run the set from user space",
+            );
+        }
+    }
+    Ok(())
+}
+
+fn phase(set: &TaskSet, index: usize) -> Duration {
+    let details = set.details(TaskId(index as u32));
+    details.map_or(Duration::ZERO, |details| details.phase)
+}
+
+/// Sets of slots around a processor that widen: behind its nearest shared cache, and so on, each
+/// once. What is around the last one is all.
+fn rings(platform: &Platform, from: CpuId, slots: &[CpuId]) -> Vec<u64> {
+    let mut rings: Vec<u64> = Vec::new();
+    for level in platform.data_levels() {
+        let within = |to: &CpuId| match platform.resumption(from, *to) {
+            Resumption::Preemption => true,
+            Resumption::Migration(nearest) => nearest <= level,
+            _ => false,
+        };
+        let inside = slots.iter().enumerate().filter(|(_, to)| within(to));
+        let ring = inside.map(|(slot, _)| 1 << slot).sum();
+        if rings.last() != Some(&ring) {
+            rings.push(ring);
+        }
+    }
+    rings.truncate(MAX_LEVELS);
+    rings
+}
