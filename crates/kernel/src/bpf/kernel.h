@@ -47,8 +47,12 @@ struct task_struct {
 	struct sched_ext_entity scx;
 };
 
+enum scx_exit_kind {
+	SCX_EXIT_NONE = 0,
+};
+
 struct scx_exit_info {
-	s32 kind;
+	enum scx_exit_kind kind;
 	s64 exit_code;
 	const char *reason;
 	char *msg;

@@ -104,6 +104,14 @@ struct cpu {
 };
 
 struct domain {
+	/* Slots without a job; of those, as many as there are jobs to choose for; changed links. */
+	u64 free;
+	u64 left;
+	u64 changed;
+	/* When the next job is released. */
+	u64 next;
+	u32 count;
+	u32 fresh_count;
 	/* Tasks that are chosen in the decision that is under way. */
 	s32 chosen[MAX_CPUS];
 	/* Tasks with jobs that the timer releases at this moment. */
@@ -297,13 +305,7 @@ static u64 free_of(u64 set)
 
 static s32 lowest(u64 set)
 {
-	u32 cpu;
-
-	bpf_for(cpu, 0, MAX_CPUS) {
-		if (set >> cpu & 1)
-			return cpu;
-	}
-	return NONE;
+	return set ? __builtin_ctzll(set) : NONE;
 }
 
 /* The free processor that is nearest to where the task was, the lowest of several. */
@@ -348,67 +350,73 @@ static void unlink_task(u32 index)
  * where they were, then the others, each in the order of keys, to the nearest that is free.
  *
  * The caller holds the lock of the domain. Returns the processors whose link may have changed.
+ *
+ * Counters are in memory: the verifier would follow each value of a register.
  */
-static u64 decide(u32 domain)
+static __noinline u64 decide(u32 domain)
 {
 	struct domain *d = &domains[domain % MAX_DOMAINS];
 	u64 set = plan.domain[domain % MAX_DOMAINS].cpus;
-	u64 free = free_of(set), changed = 0;
-	u32 places = 0, count = 0, i;
+	u32 i;
 
-	bpf_for(i, 0, MAX_CPUS)
-		places += free >> i & 1;
+	d->free = free_of(set);
+	d->left = d->free;
+	d->count = 0;
+	d->changed = 0;
 	bpf_for(i, 0, MAX_CPUS) {
 		s32 best = first_waiting(domain), worst;
 
 		if (best == NONE)
 			break;
-		if (count == places) {
+		/* `left` has one bit less for each that is chosen. */
+		if (!d->left) {
 			worst = last_linked(set);
 			if (worst == NONE || !before(best, worst))
 				break;
-			free |= 1ULL << (tasks[at(worst)].link & 63);
+			d->free |= 1ULL << (tasks[at(worst)].link & 63);
 			unlink_task(worst);
-			places++;
+		} else {
+			d->left &= d->left - 1;
 		}
 		tasks[at(best)].chosen = 1;
-		if (count < MAX_CPUS)
-			d->chosen[count] = best;
-		count++;
+		d->chosen[d->count % MAX_CPUS] = best;
+		d->count++;
 	}
-	bpf_for(i, 0, count) {
-		s32 index, last;
+	bpf_for(i, 0, MAX_CPUS) {
+		u32 index;
+		s32 last;
 
-		if (i >= MAX_CPUS)
+		if (i >= d->count)
 			break;
-		index = d->chosen[i];
+		index = d->chosen[i % MAX_CPUS];
 		last = tasks[at(index)].last;
-		if (last < 0 || !(free >> (last & 63) & 1))
+		if (last < 0 || !(d->free >> (last & 63) & 1))
 			continue;
 		link_to(index, last);
-		free &= ~(1ULL << (last & 63));
-		changed |= 1ULL << (last & 63);
+		d->free &= ~(1ULL << (last & 63));
+		d->changed |= 1ULL << (last & 63);
 	}
-	bpf_for(i, 0, count) {
-		s32 index, cpu;
+	bpf_for(i, 0, MAX_CPUS) {
+		u32 index;
+		s32 cpu;
 
-		if (i >= MAX_CPUS)
+		if (i >= d->count)
 			break;
-		index = d->chosen[i];
+		index = d->chosen[i % MAX_CPUS];
 		if (!tasks[at(index)].chosen)
 			continue;
-		cpu = nearest(free, tasks[at(index)].last);
+		cpu = nearest(d->free, tasks[at(index)].last);
 		if (cpu < 0)
 			continue;
 		link_to(index, cpu);
-		free &= ~(1ULL << (cpu & 63));
-		changed |= 1ULL << (cpu & 63);
+		d->free &= ~(1ULL << (cpu & 63));
+		d->changed |= 1ULL << (cpu & 63);
 	}
-	return changed;
+	return d->changed;
 }
 
 /* Makes processors look at their links. */
-static void call(u64 set)
+static __noinline int call(u64 set)
 {
 	u32 cpu;
 
@@ -416,6 +424,7 @@ static void call(u64 set)
 		if (set >> cpu & 1)
 			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
 	}
+	return 0;
 }
 
 /* The next job of a task, which is released, becomes its current one. */
@@ -610,8 +619,8 @@ static u64 release_of(u32 index, u64 number)
 /* Releases all that is due in a domain, decides once, and sleeps until the next release. */
 static int on_release(void *map, u32 *key, struct timer *timer)
 {
-	u32 domain = *key, count = 0, i;
-	u64 now, next = NEVER, changed;
+	u32 domain = *key, i;
+	u64 now, changed;
 	struct domain *d;
 	struct lock *lock;
 
@@ -622,6 +631,8 @@ static int on_release(void *map, u32 *key, struct timer *timer)
 	if (!lock)
 		return 0;
 	now = clock();
+	d->next = NEVER;
+	d->fresh_count = 0;
 	bpf_spin_lock(&lock->lock);
 	bpf_for(i, 0, plan.tasks) {
 		struct task *t = &tasks[at(i)];
@@ -630,44 +641,38 @@ static int on_release(void *map, u32 *key, struct timer *timer)
 		if (plan.task[at(i)].domain != domain)
 			continue;
 		due = release_of(i, t->released);
-		if (due >= plan.horizon)
-			continue;
-		if (due <= now) {
+		if (due < plan.horizon && due <= now) {
 			t->released++;
 			if (!t->current)
 				begin(i);
-			if (count < MAX_TASKS)
-				d->fresh[count] = i;
-			count++;
+			d->fresh[d->fresh_count % MAX_TASKS] = i;
+			d->fresh_count++;
 			due = release_of(i, t->released);
-			if (due >= plan.horizon)
-				continue;
 		}
-		if (due < next)
-			next = due;
+		if (due < plan.horizon && due < d->next)
+			d->next = due;
 	}
 	changed = decide(domain);
 	bpf_spin_unlock(&lock->lock);
-	bpf_for(i, 0, count) {
-		s32 index, cpu;
+	bpf_for(i, 0, MAX_TASKS) {
+		u32 index;
 		u64 number;
+		s32 cpu;
 
-		if (i >= MAX_TASKS)
+		if (i >= d->fresh_count)
 			break;
-		index = d->fresh[i];
-		if (index < 0 || index >= MAX_TASKS)
-			break;
+		index = at(d->fresh[at(i)]);
 		/* Only this timer counts it up. */
 		number = tasks[index].released - 1;
 		cpu = tasks[index].last;
 		if (cpu < 0)
-			cpu = lowest(plan.domain[domain].cpus);
+			cpu = lowest(plan.domain[domain % MAX_DOMAINS].cpus);
 		tell(now, cpu, RELEASE, index, number,
 		     release_of(index, number) + plan.task[index].deadline, 0);
 	}
 	call(changed);
-	if (next != NEVER)
-		bpf_timer_start(&timer->timer, plan.origin + next,
+	if (d->next != NEVER)
+		bpf_timer_start(&timer->timer, plan.origin + d->next,
 				BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 	return 0;
 }
@@ -916,7 +921,7 @@ int warmset_start(struct request *request)
 
 	if (domain >= MAX_DOMAINS)
 		return 1;
-	set = plan.domain[domain].cpus;
+	set = plan.domain[domain % MAX_DOMAINS].cpus;
 	bpf_for(cpu, 0, MAX_CPUS) {
 		u32 key = cpu;
 
