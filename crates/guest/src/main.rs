@@ -8,7 +8,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "warmset-guest pack CASES OUT [FILE…] | judge ARCHIVE DIRECTORY CASES";
+const USAGE: &str = "warmset-guest pack CASES OUT [PATH=FILE…] | judge ARCHIVE DIRECTORY CASES";
 
 fn main() -> ExitCode {
     #[cfg(feature = "init")]
@@ -37,20 +37,21 @@ fn read(path: &str) -> Result<Vec<u8>> {
     fs::read(path).map_err(|e| Error::io(path, "read it", &e))
 }
 
-/// Packs this program, the cases, and task sets that they name, into a file.
+/// Packs the cases, and files with the paths that they have in the guest.
 fn pack_all(cases: &str, out: &str, files: &[&str]) -> Result<()> {
     let text = read(cases)?;
     // A mistake is found here, and not within the guest.
     case::read(&String::from_utf8_lossy(&text))?;
     let mut packed = vec![("cases".to_owned(), text)];
-    for file in files {
-        let name = Path::new(file).file_name().unwrap_or_default();
-        packed.push((name.to_string_lossy().into_owned(), read(file)?));
+    for named in files {
+        let Some((path, file)) = named.split_once('=') else {
+            return Err(Error::new(format!("`{named}` has no path")).remedy(USAGE));
+        };
+        packed.push((path.trim_start_matches('/').to_owned(), read(file)?));
     }
-    let program = read("/proc/self/exe")?;
     let file = File::create(out).map_err(|e| Error::io(out, "make it", &e))?;
     let mut file = BufWriter::new(file);
-    pack::initramfs(&mut file, &program, &packed).map_err(|e| Error::io(out, "write it", &e))
+    pack::initramfs(&mut file, &packed).map_err(|e| Error::io(out, "write it", &e))
 }
 
 /// Judges all traces of an archive. Returns whether there is one for each case and nothing is wrong.

@@ -7,20 +7,24 @@ use std::io::{self, Write};
 const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 
-/// Writes an archive with `init` as the first program, a few empty directories, and files.
+/// Writes an archive of files, each with its path from the root, all of which can be started; with
+/// the directories that they are in and those that a machine needs.
 ///
 /// # Errors
 /// It cannot be written, or a file is larger than 4 GiB.
-pub fn initramfs(
-    out: &mut impl Write,
-    init: &[u8],
-    files: &[(String, Vec<u8>)],
-) -> io::Result<()> {
+pub fn initramfs(out: &mut impl Write, files: &[(String, Vec<u8>)]) -> io::Result<()> {
     let mut archive = Archive { out, count: 0 };
-    for name in ["proc", "sys", "dev", "tmp", "out"] {
-        archive.entry(name, DIRECTORY, &[])?;
+    let mut made: Vec<&str> = vec!["proc", "sys", "dev", "tmp", "out"];
+    for (name, _) in files {
+        let ends = name.match_indices('/').map(|(at, _)| &name[..at]);
+        made.extend(ends.filter(|directory| !directory.is_empty()));
     }
-    archive.entry("init", PROGRAM, init)?;
+    // The kernel makes a directory before what is in it: shorter paths first.
+    made.sort_by_key(|directory| (directory.len(), *directory));
+    made.dedup();
+    for directory in made {
+        archive.entry(directory, DIRECTORY, &[])?;
+    }
     for (name, bytes) in files {
         archive.entry(name, PROGRAM, bytes)?;
     }
@@ -64,14 +68,18 @@ mod tests {
     #[test]
     fn an_archive_is_as_the_format_says() {
         let mut out = Vec::new();
-        initramfs(&mut out, b"x", &[("cases".to_owned(), b"abcde".to_vec())]).unwrap();
+        let files = [("init", "x"), ("lib/a/c", "abcde"), ("lib/b", "")];
+        let files = files.map(|(name, bytes)| (name.to_owned(), bytes.as_bytes().to_vec()));
+        initramfs(&mut out, &files).unwrap();
         assert!(out.len().is_multiple_of(4));
         assert!(out.starts_with(b"070701"));
         let text = String::from_utf8_lossy(&out);
-        assert_eq!(text.matches("070701").count(), 8);
+        // Seven directories, three files, the end.
+        assert_eq!(text.matches("070701").count(), 11);
+        let place = |name: &str| text.find(&format!("{name}\0")).unwrap();
+        assert!(place("lib") < place("lib/a") && place("lib/a") < place("lib/a/c"));
         // The name ends with a zero, and the contents begin at a multiple of four.
-        let at = text.find("cases\0").unwrap();
-        let contents = (at + 6).next_multiple_of(4);
+        let contents = (place("lib/a/c") + 8).next_multiple_of(4);
         assert_eq!(&out[contents..contents + 5], b"abcde");
     }
 }
