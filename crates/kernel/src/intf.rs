@@ -15,6 +15,9 @@ pub const MAX_LEVELS: usize = 6;
 /// The numbers of the kernel's processors are below.
 pub const MAX_NUMBER: usize = 1024;
 
+/// No domain.
+pub const NOBODY: u32 = u32::MAX;
+
 /// One task of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct TaskPlan {
@@ -26,8 +29,13 @@ pub struct TaskPlan {
     pub deadline: u64,
     /// How long a job may execute; 0: as long as it needs.
     pub budget: u64,
-    /// The domain of its jobs.
-    pub domain: u32,
+    /// Of the first k jobs, k · part / whole, rounded up, go to the first domain (002 §4.1); both
+    /// are 1 for a task with one domain.
+    pub part: u64,
+    /// See `part`.
+    pub whole: u64,
+    /// The domains of its jobs; a second one that there is not is [`NOBODY`].
+    pub home: [u32; 2],
     /// Of two jobs with one class and priority that of the lesser tie goes first.
     pub tie: u32,
     /// Not the deadline orders jobs, but the tie alone.
@@ -57,7 +65,7 @@ pub struct Plan {
 }
 
 /// Bytes of a task in a plan.
-const TASK: usize = 48;
+const TASK: usize = 72;
 
 impl Plan {
     /// Bytes of `struct plan`.
@@ -79,11 +87,12 @@ impl Plan {
         }
         for task in 0..MAX_TASKS {
             let task = self.tasks.get(task).copied().unwrap_or_default();
-            for word in [task.phase, task.period, task.deadline, task.budget] {
+            let times = [task.phase, task.period, task.deadline, task.budget];
+            for word in times.into_iter().chain([task.part, task.whole]) {
                 long(&mut bytes, word);
             }
-            let fixed = u32::from(task.fixed);
-            for word in [task.domain, task.tie, fixed, task.class] {
+            let (fixed, [first, second]) = (u32::from(task.fixed), task.home);
+            for word in [first, second, task.tie, fixed, task.class, 0] {
                 short(&mut bytes, word);
             }
         }

@@ -1,13 +1,16 @@
 //! A policy's plan as data for the program in the kernel.
 //!
 //! What can be said so: policies that do nothing but choose the first jobs of each domain by class,
-//! deadline and tie ([`policy::Keys`]), on domains that no task leaves. Everything else is refused
-//! with the reason.
+//! deadline and tie ([`policy::Keys`]), on domains that a task leaves between jobs only. Everything
+//! else is refused with the reason.
 
-use crate::intf::{self, MAX_CPUS, MAX_DOMAINS, MAX_LEVELS, MAX_NUMBER, MAX_TASKS, TaskPlan};
+use crate::intf::{
+    self, MAX_CPUS, MAX_DOMAINS, MAX_LEVELS, MAX_NUMBER, MAX_TASKS, NOBODY, TaskPlan,
+};
 use model::{
     CpuId, Duration, Enforcement, Error, Platform, Resumption, Result, TaskId, TaskSet,
 };
+use policy::plan::Turns;
 use policy::{AnyPlan, Keys, Policy, Route, Visit};
 
 /// The longest period: the kernel ejects a scheduler under which a task waits for 30 s, and a task
@@ -43,11 +46,18 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
     let Some(keys) = parts.keys else {
         return refuse("who runs where is not only a matter of an order of jobs");
     };
-    let Route::Fixed(domain_of) = parts.route else {
-        return refuse("jobs of a task take turns in several domains");
-    };
     let slots = given.platform.in_cache_order();
     fits(&slots, parts.domains.len(), given)?;
+    let turns: Vec<Turns> = match parts.route {
+        Route::Fixed(domain_of) => domain_of.into_iter().map(Turns::fixed).collect(),
+        Route::Alternating(turns) => turns,
+    };
+    if let Some(task) = too_long(&turns, given) {
+        return refuse(&format!(
+            "the shares of {} on two processors are too fine for so long a run",
+            given.set.name(task)
+        ));
+    }
     let bit = |cpu: &CpuId| {
         let slot = slots.iter().position(|c| c == cpu);
         slot.map_or(0, |slot| 1 << slot)
@@ -70,7 +80,12 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
                     Enforcement::Off => 0,
                     _ => timing.wcet.nanos(),
                 },
-                domain: domain_of[index].0,
+                part: turns[index].part,
+                whole: turns[index].whole,
+                home: match turns[index] {
+                    t if t.first == t.second => [t.first.0, NOBODY],
+                    t => [t.first.0, t.second.0],
+                },
                 tie: keys.tie[index],
                 fixed: !keys.by_deadline,
                 class: keys.class.get(index).copied().unwrap_or(0),
@@ -147,6 +162,18 @@ fn fits(slots: &[CpuId], domains: usize, given: &Given<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The first task of which the program could not tell the turns: it counts jobs times shares in 64
+/// bits.
+fn too_long(turns: &[Turns], given: &Given<'_>) -> Option<TaskId> {
+    let most = |task: &TaskId| {
+        let period = given.set.timings()[task.index()].period.nanos().max(1);
+        let jobs = given.horizon.nanos() / period + 2;
+        let turns = turns[task.index()];
+        jobs.checked_mul(turns.whole.saturating_mul(2)).is_none()
+    };
+    given.set.ids().find(most)
 }
 
 fn phase(set: &TaskSet, index: usize) -> Duration {

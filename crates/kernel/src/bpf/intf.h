@@ -29,14 +29,19 @@ struct task_plan {
 	u64 deadline;
 	/* How long a job may execute; 0: as long as it needs. */
 	u64 budget;
-	/* The domain of its jobs. */
-	u32 domain;
+	/* Of the first k jobs, k * part / whole, rounded up, go to the domain home[0], the others to
+	 * home[1] (002 4.1). `part` is `whole`, 1, for a task with one domain.
+	 */
+	u64 part;
+	u64 whole;
+	u32 home[2];
 	/* Of two jobs with one priority that of the lesser tie goes first. No two tasks have one. */
 	u32 tie;
 	/* Jobs are ordered by `tie` alone, and not by deadline first. */
 	u32 fixed;
 	/* Jobs of a lesser class go before all of others. */
 	u32 class;
+	u32 reserved;
 };
 
 /* A domain: processors that are scheduled together. */

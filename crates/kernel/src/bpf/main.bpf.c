@@ -61,11 +61,15 @@ enum kind {
 #define CUT 1
 #define NO_TASK (~0U)
 
-/* A task and its current or next job. Its domain's lock protects it. */
+/* A task and its current or next job. The lock of the domain `home` protects it, but for `next`,
+ * of which each domain has its own, and `home`, which that domain alone changes: it gives the task
+ * away.
+ */
 struct task {
-	/* How many jobs were released; how many have ended, which is the number of the current one. */
-	u64 released;
+	/* How many jobs have ended, which is the number of the current one. */
 	u64 number;
+	/* By the domains of the plan: the next job that it releases. */
+	u64 next[2];
 	/* Of the current job. */
 	u64 deadline;
 	u64 executed;
@@ -75,6 +79,8 @@ struct task {
 	u64 taken;
 	/* Jobs that were cut short and whose work is not done (`job::Life::behind`). */
 	u64 behind;
+	/* The domain of the current or next job. */
+	u32 home;
 	/* The processor that it is linked to. Processors are named by their slots. */
 	s32 link;
 	/* The processor on which its thread runs. */
@@ -115,7 +121,8 @@ struct domain {
 	/* Tasks that are chosen in the decision that is under way. */
 	s32 chosen[MAX_CPUS];
 	/* Tasks with jobs that the timer releases at this moment. */
-	s32 fresh[MAX_TASKS];
+	u32 fresh[MAX_TASKS];
+	u64 fresh_number[MAX_TASKS];
 };
 
 struct plan plan SEC(".data.plan");
@@ -253,12 +260,46 @@ static bool before(u32 a, u32 b)
 	return da != db ? da < db : pa->tie < pb->tie;
 }
 
+/* How many of the first jobs go to the first domain of a task. */
+static u64 dealt(const struct task_plan *p, u64 jobs)
+{
+	return p->whole ? (jobs * p->part + p->whole - 1) / p->whole : jobs;
+}
+
+/* Which of the two domains of a task has this job. */
+static u32 turn_of(u32 index, u64 number)
+{
+	const struct task_plan *p = &plan.task[at(index)];
+
+	return dealt(p, number + 1) == dealt(p, number);
+}
+
+static u32 home_of(u32 index, u64 number)
+{
+	return plan.task[at(index)].home[turn_of(index, number) & 1];
+}
+
+/* The first job from `number` on that is this turn's. Of `whole` jobs in a row one is. */
+static u64 next_of_turn(u32 index, u32 turn, u64 number)
+{
+	const struct task_plan *p = &plan.task[at(index)];
+	u64 had = dealt(p, number), others = number - had;
+
+	/* The k-th of the first domain is the least n for which n * part / whole, rounded up, is k;
+	 * that of the second the least for which the rest is.
+	 */
+	if (!turn)
+		return p->part ? (had * p->whole) / p->part : NEVER;
+	if (p->whole <= p->part)
+		return NEVER;
+	return ((others + 1) * p->whole + (p->whole - p->part) - 1) / (p->whole - p->part) - 1;
+}
+
 static bool is_candidate(u32 index, u32 domain)
 {
 	const struct task *t = &tasks[at(index)];
 
-	return plan.task[at(index)].domain == domain && t->current && !t->blocked &&
-	       t->link == NONE && !t->chosen;
+	return t->home == domain && t->current && !t->blocked && t->link == NONE && !t->chosen;
 }
 
 /* The first of the ready jobs of a domain that have no processor, by key. */
@@ -445,19 +486,55 @@ static void begin(u32 index)
 	page->deadline = t->deadline;
 }
 
+/* Has the job been released? */
+static bool is_released(u32 index, u64 number)
+{
+	return tasks[at(index)].next[turn_of(index, number) & 1] > number;
+}
+
 /* The current job of a task has ended; on to the next one, if that is released. Its processor is
- * free for the decision that follows.
+ * free for the decision that follows. If the next job is another domain's, the task is given away:
+ * the caller calls `hand_over` behind the lock.
  */
 static void finish(u32 index)
 {
 	struct task *t = &tasks[at(index)];
+	u32 home;
 
 	unlink_task(index);
 	t->number++;
 	t->current = 0;
 	t->shown = 0;
-	if (t->released > t->number)
+	home = home_of(index, t->number);
+	if (home != t->home)
+		/* Whoever sees it has seen the rest. */
+		__sync_lock_test_and_set(&t->home, home);
+	else if (is_released(index, t->number))
 		begin(index);
+}
+
+static __noinline int call(u64 set);
+
+/* A task was given to another domain. Its next job begins if that is released already, which that
+ * domain could not do before.
+ */
+static __noinline int hand_over(u32 index)
+{
+	struct task *t = &tasks[at(index)];
+	u32 domain = t->home;
+	struct lock *lock = bpf_map_lookup_elem(&locks, &domain);
+	u64 changed = 0;
+
+	if (!lock)
+		return 0;
+	bpf_spin_lock(&lock->lock);
+	if (t->home == domain && !t->current && is_released(index, t->number)) {
+		begin(index);
+		changed = decide(domain);
+	}
+	bpf_spin_unlock(&lock->lock);
+	call(changed);
+	return 0;
 }
 
 /* What became of a job, to be told behind the lock. */
@@ -580,13 +657,13 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 	index = cpus[cpu].on;
 	if (index < 0 || index >= MAX_TASKS || over)
 		return 0;
-	domain = plan.task[index].domain;
+	domain = tasks[index].home;
 	lock = bpf_map_lookup_elem(&locks, &domain);
 	if (!lock)
 		return 0;
 	now = clock();
 	bpf_spin_lock(&lock->lock);
-	if (cpus[cpu].on == index) {
+	if (cpus[cpu].on == index && tasks[index].home == domain) {
 		struct task *t = &tasks[index];
 
 		account(t, now);
@@ -602,6 +679,8 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 	if (ended) {
 		tell_end(index, now, cpu, &news, CUT);
 		call(changed | (news.goes_on ? 0 : 1ULL << cpu));
+		if (tasks[index].home != domain)
+			hand_over(index);
 	}
 	/* Another job may have come meanwhile, or this one not have had the processor all the time. */
 	if (tasks[index].on == (s32)cpu && (news.goes_on || !ended))
@@ -634,20 +713,24 @@ static int on_release(void *map, u32 *key, struct timer *timer)
 	d->next = NEVER;
 	d->fresh_count = 0;
 	bpf_spin_lock(&lock->lock);
-	bpf_for(i, 0, plan.tasks) {
-		struct task *t = &tasks[at(i)];
-		u64 due;
+	bpf_for(i, 0, 2 * plan.tasks) {
+		u32 index = at(i / 2), turn = i & 1;
+		struct task *t = &tasks[index];
+		u64 number = t->next[turn], due;
 
-		if (plan.task[at(i)].domain != domain)
+		if (plan.task[index].home[turn] != domain || number == NEVER)
 			continue;
-		due = release_of(i, t->released);
+		due = release_of(index, number);
 		if (due < plan.horizon && due <= now) {
-			t->released++;
-			if (!t->current)
-				begin(i);
-			d->fresh[d->fresh_count % MAX_TASKS] = i;
+			t->next[turn] = next_of_turn(index, turn, number + 1);
+			if (t->home == domain && !t->current && t->number == number)
+				begin(index);
+			d->fresh[d->fresh_count % MAX_TASKS] = index;
+			d->fresh_number[d->fresh_count % MAX_TASKS] = number;
 			d->fresh_count++;
-			due = release_of(i, t->released);
+			if (t->next[turn] == NEVER)
+				continue;
+			due = release_of(index, t->next[turn]);
 		}
 		if (due < plan.horizon && due < d->next)
 			d->next = due;
@@ -655,18 +738,18 @@ static int on_release(void *map, u32 *key, struct timer *timer)
 	changed = decide(domain);
 	bpf_spin_unlock(&lock->lock);
 	bpf_for(i, 0, MAX_TASKS) {
+		u64 number, set;
 		u32 index;
-		u64 number;
 		s32 cpu;
 
 		if (i >= d->fresh_count)
 			break;
 		index = at(d->fresh[at(i)]);
-		/* Only this timer counts it up. */
-		number = tasks[index].released - 1;
+		number = d->fresh_number[at(i)];
 		cpu = tasks[index].last;
-		if (cpu < 0)
-			cpu = lowest(plan.domain[domain % MAX_DOMAINS].cpus);
+		set = plan.domain[domain % MAX_DOMAINS].cpus;
+		if (cpu < 0 || !(set >> (cpu & 63) & 1))
+			cpu = lowest(set);
 		tell(now, cpu, RELEASE, index, number,
 		     release_of(index, number) + plan.task[index].deadline, 0);
 	}
@@ -684,7 +767,7 @@ static s32 known(struct task_struct *p, u32 *domain, struct lock **lock)
 
 	if (index < 0 || index >= MAX_TASKS)
 		return NONE;
-	*domain = plan.task[index].domain;
+	*domain = tasks[index].home;
 	*lock = bpf_map_lookup_elem(&locks, domain);
 	return *lock ? index : NONE;
 }
@@ -809,17 +892,17 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	struct task *t = &tasks[index];
 
 	account(t, now);
+	t->on = NONE;
+	cpus[cpu].on = NONE;
+	if (!runnable)
+		t->blocked = 1;
 	ended = take_done(index, &news);
 	if (!ended) {
 		left = t->shown;
 		job = t->number;
-	}
-	t->shown = 0;
-	t->on = NONE;
-	cpus[cpu].on = NONE;
-	if (!runnable) {
-		t->blocked = 1;
-		unlink_task(index);
+		t->shown = 0;
+		if (!runnable)
+			unlink_task(index);
 	}
 	if (ended || !runnable)
 		changed = decide(domain);
@@ -829,6 +912,8 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	else if (left)
 		tell(now, cpu, runnable ? PREEMPTION : SUSPENSION, index, job, 0, 0);
 	call(changed);
+	if (ended && tasks[index].home != domain)
+		hand_over(index);
 }
 
 /* The task has counted the end of a job in its page, and asks for the next one. */
@@ -863,6 +948,8 @@ bool BPF_PROG(warmset_yield, struct task_struct *from, struct task_struct *to)
 	if (!stays)
 		from->scx.slice = 0;
 	call(changed & ~(1ULL << cpu));
+	if (ended && tasks[index].home != domain)
+		hand_over(index);
 	return false;
 }
 
@@ -915,12 +1002,19 @@ void BPF_PROG(warmset_exit, struct scx_exit_info *info)
 SEC("syscall")
 int warmset_start(struct request *request)
 {
-	u32 domain = request->domain, cpu;
+	u32 domain = request->domain, cpu, i;
 	struct timer *timer;
 	u64 set;
 
 	if (domain >= MAX_DOMAINS)
 		return 1;
+	bpf_for(i, 0, 2 * plan.tasks) {
+		u32 index = at(i / 2), turn = i & 1;
+
+		if (plan.task[index].home[turn] == domain)
+			tasks[index].next[turn] = next_of_turn(index, turn, 0);
+		tasks[index].home = home_of(index, 0);
+	}
 	set = plan.domain[domain % MAX_DOMAINS].cpus;
 	bpf_for(cpu, 0, MAX_CPUS) {
 		u32 key = cpu;
