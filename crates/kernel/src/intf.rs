@@ -10,6 +10,8 @@ pub const MAX_CPUS: usize = 64;
 pub const MAX_DOMAINS: usize = 64;
 /// See [`MAX_CPUS`].
 pub const MAX_TASKS: usize = 256;
+/// The most slices of a job.
+pub const MAX_PARTS: usize = 8;
 /// See [`MAX_CPUS`].
 pub const MAX_LEVELS: usize = 6;
 /// The numbers of the kernel's processors are below.
@@ -42,6 +44,23 @@ pub struct TaskPlan {
     pub fixed: bool,
     /// Jobs of a lesser class go before all of others.
     pub class: u32,
+    /// How many slices a job has; 0: it is whole.
+    pub parts: u32,
+}
+
+/// One slice of the jobs of a task (002 §4.2). Times count from the release of the job.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PartPlan {
+    /// How long it may execute; of no meaning in the last one.
+    pub budget: u64,
+    /// When it becomes ready, if the slice before it is used up by then.
+    pub released: u64,
+    /// Its deadline.
+    pub due: u64,
+    /// Where it runs.
+    pub domain: u32,
+    /// Of two that are due at once that of the lesser tie goes first.
+    pub tie: u32,
 }
 
 /// A plan as the program reads it. Processors are named by slots, in the order of the caches that
@@ -62,15 +81,19 @@ pub struct Plan {
     pub tasks: Vec<TaskPlan>,
     /// By task, its thread; empty as long as there are none.
     pub threads: Vec<i32>,
+    /// By task, the slices of its jobs; none: they are whole.
+    pub parts: Vec<Vec<PartPlan>>,
 }
 
 /// Bytes of a task in a plan.
 const TASK: usize = 72;
+/// Bytes of a slice in a plan.
+const PART: usize = 32;
 
 impl Plan {
     /// Bytes of `struct plan`.
     pub const SIZE: usize = 8 * (3 + MAX_DOMAINS + MAX_CPUS * MAX_LEVELS)
-        + TASK * MAX_TASKS
+        + (TASK + PART * MAX_PARTS) * MAX_TASKS
         + 4 * (MAX_CPUS + MAX_NUMBER + MAX_TASKS);
 
     /// As `struct plan` lies in memory.
@@ -92,7 +115,7 @@ impl Plan {
                 long(&mut bytes, word);
             }
             let (fixed, [first, second]) = (u32::from(task.fixed), task.home);
-            for word in [first, second, task.tie, fixed, task.class, 0] {
+            for word in [first, second, task.tie, fixed, task.class, task.parts] {
                 short(&mut bytes, word);
             }
         }
@@ -112,6 +135,17 @@ impl Plan {
         for task in 0..MAX_TASKS {
             let thread = self.threads.get(task).copied().unwrap_or(0);
             bytes.extend(thread.to_ne_bytes());
+        }
+        for task in 0..MAX_TASKS {
+            for part in 0..MAX_PARTS {
+                let part = self.parts.get(task).and_then(|parts| parts.get(part));
+                let part = part.copied().unwrap_or_default();
+                for word in [part.budget, part.released, part.due] {
+                    long(&mut bytes, word);
+                }
+                short(&mut bytes, part.domain);
+                short(&mut bytes, part.tie);
+            }
         }
         bytes
     }
@@ -174,13 +208,15 @@ mod tests {
                 ..TaskPlan::default()
             }],
             threads: vec![9],
+            parts: Vec::new(),
         };
         let bytes = plan.to_bytes();
         assert_eq!(bytes.len(), Plan::SIZE);
         // The slot of processor 3 is 1, that of 4 none.
-        let slots = Plan::SIZE - 4 * (MAX_NUMBER + MAX_TASKS);
+        let parts = PART * MAX_PARTS * MAX_TASKS;
+        let slots = Plan::SIZE - parts - 4 * (MAX_NUMBER + MAX_TASKS);
         assert_eq!(bytes[slots + 12..slots + 20], [1, 0, 0, 0, 255, 255, 255, 255]);
-        assert_eq!(bytes[bytes.len() - 4 * MAX_TASKS], 9);
+        assert_eq!(bytes[bytes.len() - parts - 4 * MAX_TASKS], 9);
     }
 
     #[test]

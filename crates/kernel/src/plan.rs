@@ -1,17 +1,18 @@
 //! A policy's plan as data for the program in the kernel.
 //!
 //! What can be said so: policies that do nothing but choose the first jobs of each domain by class,
-//! deadline and tie ([`policy::Keys`]), on domains that a task leaves between jobs only. Everything
-//! else is refused with the reason.
+//! deadline and tie ([`policy::Keys`]), on domains that a task leaves between jobs or slices only.
+//! Everything else is refused with the reason.
 
 use crate::intf::{
-    self, MAX_CPUS, MAX_DOMAINS, MAX_LEVELS, MAX_NUMBER, MAX_TASKS, NOBODY, TaskPlan,
+    self, MAX_CPUS, MAX_DOMAINS, MAX_LEVELS, MAX_NUMBER, MAX_PARTS, MAX_TASKS, NOBODY, PartPlan,
+    TaskPlan,
 };
 use model::{
     CpuId, Duration, Enforcement, Error, Platform, Resumption, Result, TaskId, TaskSet,
 };
 use policy::plan::Turns;
-use policy::{AnyPlan, Keys, Policy, Route, Visit};
+use policy::{AnyPlan, KeyedSlice, Keys, Policy, Route, Visit};
 
 /// The longest period: the kernel ejects a scheduler under which a task waits for 30 s, and a task
 /// without a job waits for its release.
@@ -58,6 +59,9 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
             given.set.name(task)
         ));
     }
+    if let Some(most) = keys.slices.iter().map(Vec::len).max().filter(|n| *n > MAX_PARTS) {
+        return refuse(&format!("a job has {most} slices, and it has room for {MAX_PARTS}"));
+    }
     let bit = |cpu: &CpuId| {
         let slot = slots.iter().position(|c| c == cpu);
         slot.map_or(0, |slot| 1 << slot)
@@ -89,10 +93,22 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
                 tie: keys.tie[index],
                 fixed: !keys.by_deadline,
                 class: keys.class.get(index).copied().unwrap_or(0),
+                parts: keys.slices.get(index).map_or(0, |slices| slices.len() as u32),
             })
             .collect(),
         threads: Vec::new(),
+        parts: keys.slices.iter().map(|slices| slices.iter().map(part).collect()).collect(),
     })
+}
+
+fn part(slice: &KeyedSlice) -> PartPlan {
+    PartPlan {
+        budget: slice.budget.nanos(),
+        released: slice.released.nanos(),
+        due: slice.due.nanos(),
+        domain: slice.domain.0,
+        tie: slice.tie,
+    }
 }
 
 /// What a plan of any policy is made of.

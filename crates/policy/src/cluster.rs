@@ -71,6 +71,7 @@ impl Rank for Edf {
             by_deadline: true,
             class: Vec::new(),
             tie: self.tie.to_vec(),
+            slices: Vec::new(),
         })
     }
 }
@@ -101,6 +102,7 @@ impl Rank for Fixed {
             by_deadline: false,
             class: Vec::new(),
             tie: self.level.to_vec(),
+            slices: Vec::new(),
         })
     }
 }

@@ -6,6 +6,25 @@
 //! one tie. The ready jobs of highest priority have the processors of a domain as
 //! [`Cluster`](crate::cluster::Cluster) says.
 
+use crate::DomainId;
+use model::Duration;
+
+/// A slice of every job of a task (002 §4.2): it becomes ready in its domain at `released` after the
+/// release of the job, if the one before it is used up by then, and is ordered by `due`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyedSlice {
+    /// Where it runs.
+    pub domain: DomainId,
+    /// How long it may execute; of no meaning in the last one, which takes what is left.
+    pub budget: Duration,
+    /// After the release of the job.
+    pub released: Duration,
+    /// After the release of the job.
+    pub due: Duration,
+    /// In the place of the task's tie.
+    pub tie: u32,
+}
+
 /// The order of the jobs of one set, by task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keys {
@@ -15,4 +34,6 @@ pub struct Keys {
     pub class: Vec<u32>,
     /// The tie of each task.
     pub tie: Vec<u32>,
+    /// The slices of each task whose jobs are split, none of others; empty: no job is split.
+    pub slices: Vec<Vec<KeyedSlice>>,
 }

@@ -13,6 +13,7 @@ enum {
 	MAX_CPUS = 64,
 	MAX_DOMAINS = 64,
 	MAX_TASKS = 256,
+	MAX_PARTS = 8,
 	/* The numbers of the kernel's processors are below. */
 	MAX_NUMBER = 1024,
 	/* Sets of processors that widen, from a processor itself to its whole domain. */
@@ -41,7 +42,20 @@ struct task_plan {
 	u32 fixed;
 	/* Jobs of a lesser class go before all of others. */
 	u32 class;
-	u32 reserved;
+	/* How many slices a job has (002 4.2); 0: it is whole. */
+	u32 parts;
+};
+
+/* One slice of the jobs of a task. Times count from the release of the job. */
+struct part_plan {
+	/* How long it may execute; of no meaning in the last one. */
+	u64 budget;
+	/* When it becomes ready, if the slice before it is used up by then; its deadline. */
+	u64 released;
+	u64 due;
+	u32 domain;
+	/* As in `struct task_plan`, among all slices. */
+	u32 tie;
 };
 
 /* A domain: processors that are scheduled together. */
@@ -68,6 +82,7 @@ struct plan {
 	s32 slot_of[MAX_NUMBER];
 	/* By task, its thread. */
 	s32 thread[MAX_TASKS];
+	struct part_plan part[MAX_TASKS][MAX_PARTS];
 };
 
 /* What a task says of its jobs, and is told of them. On a cache line of its own. */

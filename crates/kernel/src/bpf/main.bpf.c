@@ -54,6 +54,7 @@ enum kind {
 	DEADLINE_MISS = 7,
 	BUDGET_EXHAUSTED = 8,
 	IDLE = 11,
+	WINDOW = 14,
 	SUSPENSION = 15,
 	WAKE_UP = 16,
 	LOST = 18,
@@ -77,10 +78,18 @@ struct task {
 	u64 began;
 	/* How many pieces of work of the task are known to be done. */
 	u64 taken;
+	/* Of the current slice, or of the whole job: the deadline that orders it; what the job may have
+	 * executed when it ends, NEVER: the end of the job is its end; when it becomes ready.
+	 */
+	u64 due;
+	u64 slice_end;
+	u64 opens;
 	/* Jobs that were cut short and whose work is not done (`job::Life::behind`). */
 	u64 behind;
-	/* The domain of the current or next job. */
+	/* The domain of the current slice, or of the next job. */
 	u32 home;
+	u32 part;
+	u32 tie;
 	/* The processor that it is linked to. Processors are named by their slots. */
 	s32 link;
 	/* The processor on which its thread runs. */
@@ -91,6 +100,10 @@ struct task {
 	s32 seen;
 	/* A job is current. */
 	u8 current;
+	/* Its slice waits for its window. */
+	u8 held;
+	/* The trace has the window of the slice. */
+	u8 told;
 	/* It waits for something other than a processor. */
 	u8 blocked;
 	/* The trace shows its job on a processor. */
@@ -166,6 +179,14 @@ struct {
 	__type(value, struct timer);
 } budgets SEC(".maps");
 
+/* One a task: when its next slice becomes ready. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_TASKS);
+	__type(key, u32);
+	__type(value, struct timer);
+} arrivals SEC(".maps");
+
 /* By thread, its task. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -208,8 +229,9 @@ static __always_inline void tell(u64 time, u32 cpu, u32 kind, u32 task, u64 job,
 {
 	u64 count;
 
-	if (cpu >= MAX_CPUS)
-		return;
+	/* The verifier has to see the bound here, whatever the compiler knows. */
+	barrier_var(cpu);
+	cpu &= MAX_CPUS - 1;
 	count = lost[cpu];
 	if (count) {
 		if (!put(time, 0, count, rest_of(NO_TASK, cpu, LOST, 0))) {
@@ -252,12 +274,12 @@ static s32 task_of(struct task_struct *p)
 static bool before(u32 a, u32 b)
 {
 	const struct task_plan *pa = &plan.task[at(a)], *pb = &plan.task[at(b)];
-	u64 da = pa->fixed ? 0 : tasks[at(a)].deadline;
-	u64 db = pb->fixed ? 0 : tasks[at(b)].deadline;
+	const struct task *ta = &tasks[at(a)], *tb = &tasks[at(b)];
+	u64 da = pa->fixed ? 0 : ta->due, db = pb->fixed ? 0 : tb->due;
 
 	if (pa->class != pb->class)
 		return pa->class < pb->class;
-	return da != db ? da < db : pa->tie < pb->tie;
+	return da != db ? da < db : ta->tie < tb->tie;
 }
 
 /* How many of the first jobs go to the first domain of a task. */
@@ -299,7 +321,8 @@ static bool is_candidate(u32 index, u32 domain)
 {
 	const struct task *t = &tasks[at(index)];
 
-	return t->home == domain && t->current && !t->blocked && t->link == NONE && !t->chosen;
+	return t->home == domain && t->current && !t->held && !t->blocked && t->link == NONE &&
+	       !t->chosen;
 }
 
 /* The first of the ready jobs of a domain that have no processor, by key. */
@@ -468,6 +491,29 @@ static __noinline int call(u64 set)
 	return 0;
 }
 
+/* The slice of a job that begins, or the whole job. */
+static void set_part(u32 index, u32 number)
+{
+	struct task *t = &tasks[at(index)];
+	const struct task_plan *p = &plan.task[at(index)];
+	const struct part_plan *part = &plan.part[at(index)][number % MAX_PARTS];
+	u64 release = t->deadline - p->deadline;
+
+	t->part = number;
+	t->told = 0;
+	t->due = t->deadline;
+	t->tie = p->tie;
+	t->slice_end = NEVER;
+	t->opens = release;
+	if (!p->parts)
+		return;
+	t->due = release + part->due;
+	t->tie = part->tie;
+	t->opens = release + part->released;
+	if (number + 1 < p->parts)
+		t->slice_end = t->executed + part->budget;
+}
+
 /* The next job of a task, which is released, becomes its current one. */
 static void begin(u32 index)
 {
@@ -479,7 +525,9 @@ static void begin(u32 index)
 	t->deadline = release + p->deadline;
 	t->executed = 0;
 	t->current = 1;
+	t->held = 0;
 	t->seen = NONE;
+	set_part(index, 0);
 	page->number = t->number;
 	page->given = t->number + 1;
 	page->release = release;
@@ -514,6 +562,7 @@ static void finish(u32 index)
 }
 
 static __noinline int call(u64 set);
+static __noinline int tell_window(u32 index, u64 now);
 
 /* A task was given to another domain. Its next job begins if that is released already, which that
  * domain could not do before.
@@ -533,6 +582,7 @@ static __noinline int hand_over(u32 index)
 		changed = decide(domain);
 	}
 	bpf_spin_unlock(&lock->lock);
+	tell_window(index, clock());
 	call(changed);
 	return 0;
 }
@@ -616,18 +666,77 @@ static void tell_end(u32 index, u64 now, u32 cpu, struct news *news, u32 flags)
 		tell(now, cpu, START, index, news->next, 0, 0);
 }
 
+/* Tells the window of a slice that can run, once. */
+static __noinline int tell_window(u32 index, u64 now)
+{
+	struct task *t = &tasks[at(index)];
+
+	if (!plan.task[at(index)].parts || !t->current || t->held || t->told)
+		return 0;
+	t->told = 1;
+	tell(now, lowest(plan.domain[t->home % MAX_DOMAINS].cpus), WINDOW, at(index), t->number,
+	     t->due, 0);
+	return 0;
+}
+
+/* A slice was pushed to its next domain: it becomes ready there when its window opens (002 4.4.2:
+ * the processor that it leaves tells the one where it goes).
+ */
+static __noinline int arrive(u32 index)
+{
+	struct task *t = &tasks[at(index)];
+	u32 domain = t->home, key = at(index);
+	struct lock *lock = bpf_map_lookup_elem(&locks, &domain);
+	struct timer *timer;
+	u64 now, opens = 0, changed = 0;
+
+	if (!lock)
+		return 0;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	if (t->home == domain && t->current && t->held) {
+		opens = t->opens;
+		if (opens <= now) {
+			t->held = 0;
+			changed = decide(domain);
+		}
+	}
+	bpf_spin_unlock(&lock->lock);
+	if (opens > now) {
+		timer = bpf_map_lookup_elem(&arrivals, &key);
+		if (timer)
+			bpf_timer_start(&timer->timer, plan.origin + opens, BPF_F_TIMER_ABS);
+		return 0;
+	}
+	tell_window(index, now);
+	call(changed);
+	return 0;
+}
+
+static int on_arrival(void *map, u32 *key, struct timer *timer)
+{
+	if (!over)
+		arrive(*key);
+	return 0;
+}
+
 /* Arms the timer for the end of the budget of the job that a processor runs from now on. */
-static int on_budget(void *map, u32 *key, struct timer *timer);
+static u64 limit_of(u32 index)
+{
+	u64 budget = plan.task[at(index)].budget, end = tasks[at(index)].slice_end;
+
+	return budget && budget < end ? budget : end;
+}
 
 static void watch_budget(u32 index, u32 cpu, u64 now)
 {
 	struct task *t = &tasks[at(index)];
-	u64 budget = plan.task[at(index)].budget, left;
+	u64 limit = limit_of(index), left;
 	struct timer *timer;
 
-	if (!budget || !t->current)
+	if (limit == NEVER || !t->current)
 		return;
-	left = t->executed < budget ? budget - t->executed : 0;
+	left = t->executed < limit ? limit - t->executed : 0;
 	timer = bpf_map_lookup_elem(&budgets, &cpu);
 	if (timer)
 		bpf_timer_start(&timer->timer, plan.origin + now + left,
@@ -649,7 +758,8 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 	struct news news = {};
 	struct lock *lock;
 	u64 now, changed = 0;
-	bool ended = false;
+	bool ended = false, pushed = false;
+	u64 number = 0, executed = 0;
 	s32 index;
 
 	if (cpu >= MAX_CPUS)
@@ -665,22 +775,43 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 	bpf_spin_lock(&lock->lock);
 	if (cpus[cpu].on == index && tasks[index].home == domain) {
 		struct task *t = &tasks[index];
+		u64 budget = plan.task[index].budget;
 
 		account(t, now);
-		if (t->current && t->shown && t->executed >= plan.task[index].budget) {
+		if (t->current && t->shown && budget && t->executed >= budget) {
 			t->behind++;
 			note_end(index, &news);
 			changed = decide(domain);
 			go_on(index, cpu, now, &news);
 			ended = true;
+		} else if (t->current && t->shown && t->executed >= t->slice_end) {
+			number = t->number;
+			executed = t->executed;
+			unlink_task(index);
+			t->shown = 0;
+			t->held = 1;
+			set_part(index, t->part + 1);
+			changed = decide(domain);
+			pushed = true;
+			/* Whoever sees it has seen the rest. */
+			__sync_lock_test_and_set(&t->home,
+						 plan.part[index][t->part % MAX_PARTS].domain);
 		}
 	}
 	bpf_spin_unlock(&lock->lock);
 	if (ended) {
 		tell_end(index, now, cpu, &news, CUT);
+		tell_window(index, now);
 		call(changed | (news.goes_on ? 0 : 1ULL << cpu));
 		if (tasks[index].home != domain)
 			hand_over(index);
+	}
+	if (pushed) {
+		tell(now, cpu, BUDGET_EXHAUSTED, index, number, executed, 0);
+		tell(now, cpu, PREEMPTION, index, number, 0, 0);
+		call(changed | 1ULL << cpu);
+		arrive(index);
+		return 0;
 	}
 	/* Another job may have come meanwhile, or this one not have had the processor all the time. */
 	if (tasks[index].on == (s32)cpu && (news.goes_on || !ended))
@@ -752,6 +883,7 @@ static int on_release(void *map, u32 *key, struct timer *timer)
 			cpu = lowest(set);
 		tell(now, cpu, RELEASE, index, number,
 		     release_of(index, number) + plan.task[index].deadline, 0);
+		tell_window(index, now);
 	}
 	call(changed);
 	if (d->next != NEVER)
@@ -866,6 +998,7 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	}
 	bpf_spin_unlock(&lock->lock);
 	if (kind) {
+		tell_window(index, now);
 		tell(now, cpu, kind, index, job, kind == MIGRATION ? cpu_of(from) : 0, 0);
 		watch_budget(index, cpu, now);
 	}
@@ -907,9 +1040,10 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	if (ended || !runnable)
 		changed = decide(domain);
 	bpf_spin_unlock(&lock->lock);
-	if (ended)
+	if (ended) {
 		tell_end(index, now, cpu, &news, 0);
-	else if (left)
+		tell_window(index, now);
+	} else if (left)
 		tell(now, cpu, runnable ? PREEMPTION : SUSPENSION, index, job, 0, 0);
 	call(changed);
 	if (ended && tasks[index].home != domain)
@@ -941,8 +1075,10 @@ bool BPF_PROG(warmset_yield, struct task_struct *from, struct task_struct *to)
 	}
 	stays = tasks[index].link == (s32)cpu;
 	bpf_spin_unlock(&lock->lock);
-	if (ended)
+	if (ended) {
 		tell_end(index, now, cpu, &news, 0);
+		tell_window(index, now);
+	}
 	if (news.goes_on)
 		watch_budget(index, cpu, now);
 	if (!stays)
@@ -1014,6 +1150,16 @@ int warmset_start(struct request *request)
 		if (plan.task[index].home[turn] == domain)
 			tasks[index].next[turn] = next_of_turn(index, turn, 0);
 		tasks[index].home = home_of(index, 0);
+	}
+	bpf_for(i, 0, plan.tasks) {
+		u32 key = at(i);
+
+		if (!plan.task[key].parts || plan.task[key].home[0] != domain)
+			continue;
+		timer = bpf_map_lookup_elem(&arrivals, &key);
+		if (!timer || bpf_timer_init(&timer->timer, &arrivals, CLOCK_MONOTONIC))
+			return 5;
+		bpf_timer_set_callback(&timer->timer, on_arrival);
 	}
 	set = plan.domain[domain % MAX_DOMAINS].cpus;
 	bpf_for(cpu, 0, MAX_CPUS) {
