@@ -50,7 +50,9 @@ pub fn read(source: &mut impl BufRead) -> Result<Vec<(String, Vec<u8>)>> {
         let [FILE, name, size] = words[..] else {
             return Err(broken("is no archive"));
         };
-        let size = size.parse().map_err(|_| broken("has a file without a size"))?;
+        let size = size
+            .parse()
+            .map_err(|_| broken("has a file without a size"))?;
         let mut bytes = vec![0; size];
         source
             .read_exact(&mut bytes)

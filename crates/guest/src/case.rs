@@ -110,7 +110,12 @@ mod tests {
         let set = cases[0].tasks(|_| unreachable!()).unwrap();
         assert_eq!(set.len(), 5);
         assert_eq!(set, cases[0].tasks(|_| unreachable!()).unwrap());
-        for bad in ["x g-edf 1s", "x g-edf 1s random:5", "x y 1s z", "x g-edf 1s z how=so"] {
+        for bad in [
+            "x g-edf 1s",
+            "x g-edf 1s random:5",
+            "x y 1s z",
+            "x g-edf 1s z how=so",
+        ] {
             let cases = read(bad).and_then(|c| c[0].tasks(|name| Err(Error::new(name))));
             assert!(cases.is_err(), "{bad}");
         }

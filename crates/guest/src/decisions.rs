@@ -136,7 +136,8 @@ pub fn compare(header: &Header, real: &[Event], simulated: &[Event], most: usize
     let mut compared = Compared::default();
     for release in real.iter().filter(|e| e.kind == EventKind::Release) {
         let name = (release.task.0, release.job);
-        let (Some((real, _)), Some((simulated, _))) = (run.get(&name), virtual_run.get(&name)) else {
+        let (Some((real, _)), Some((simulated, _))) = (run.get(&name), virtual_run.get(&name))
+        else {
             continue;
         };
         if compared.decisions >= most {
@@ -240,16 +241,27 @@ mod tests {
             assignment: None,
             quantum: ms(1),
         };
-        let plan = "g-edf".parse::<policy::Spec>().unwrap().plan(&setup).unwrap();
+        let plan = "g-edf"
+            .parse::<policy::Spec>()
+            .unwrap()
+            .plan(&setup)
+            .unwrap();
         let scenario = Scenario {
             horizon: ms(100),
             ..Scenario::default()
         };
         let sink = Traced(VecSink::default());
         let platform = &header.platform;
-        let (_, Traced(sink)) =
-            simulate::simulate(plan, &header.tasks, platform, &scenario, None, &Silent, sink)
-                .unwrap();
+        let (_, Traced(sink)) = simulate::simulate(
+            plan,
+            &header.tasks,
+            platform,
+            &scenario,
+            None,
+            &Silent,
+            sink,
+        )
+        .unwrap();
         (header, sink.events)
     }
 
@@ -268,7 +280,8 @@ mod tests {
         let again = simulated(&header, &events).unwrap();
         for event in &mut events {
             // The second job of the long task runs 5 ms later than it should.
-            let moved = event.task == TaskId(1) && event.job == 1 && event.kind != EventKind::Release;
+            let moved =
+                event.task == TaskId(1) && event.job == 1 && event.kind != EventKind::Release;
             if moved {
                 event.time = event.time + ms(5);
             }

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 use trace::check::Options;
-use trace::{Checker, EventKind, Reader, Sink, Verdict, VecSink};
+use trace::{Checker, EventKind, Reader, Sink, VecSink, Verdict};
 
 /// What is allowed.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +88,11 @@ pub fn judge(path: &Path, limits: &Limits) -> Result<Judged> {
         checker.record(*event);
     }
     let verdict = checker.finish();
-    let mut faults: Vec<String> = verdict.first.iter().map(|v| format!("{}: {}", v.rule, v.text)).collect();
+    let mut faults: Vec<String> = verdict
+        .first
+        .iter()
+        .map(|v| format!("{}: {}", v.rule, v.text))
+        .collect();
     if !condition.is_whole() {
         faults.push("the trace is not whole".to_owned());
     }
@@ -101,12 +105,19 @@ pub fn judge(path: &Path, limits: &Limits) -> Result<Judged> {
             Duration::from_nanos(verdict.overdue.p999_ns)
         ));
     }
-    let completions = all.events.iter().filter(|e| e.kind == EventKind::Completion);
+    let completions = all
+        .events
+        .iter()
+        .filter(|e| e.kind == EventKind::Completion);
     let jobs = completions.count();
     if jobs == 0 {
         faults.push("no job is complete".to_owned());
     }
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let compared = match name.starts_with("sim-") {
         true => {
             let simulated = decisions::simulated(&header, &all.events)?;

@@ -61,7 +61,9 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
     let names = judge::unpack(Path::new(archive), into)?;
     let limits = judge::Limits::default();
     let mut good = true;
-    println!("case             policy      jobs  events  lost  overdue: p50     p999     max  simulator");
+    println!(
+        "case             policy      jobs  events  lost  overdue: p50     p999     max  simulator"
+    );
     for case in &cases {
         let name = format!("{}.wtrace", case.name);
         if !names.contains(&name) {
@@ -70,10 +72,15 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
             continue;
         }
         let judged = judge::judge(&into.join(&name), &limits)?;
-        let (verdict, time) = (&judged.verdict, |ns| Duration::from_nanos(ns).rounded().to_string());
+        let (verdict, time) = (&judged.verdict, |ns| {
+            Duration::from_nanos(ns).rounded().to_string()
+        });
         let compared = judged.compared.as_ref().map(|c| {
             let same = c.jobs - c.close - c.different.len();
-            format!("{} decisions: {same} jobs same, {} close", c.decisions, c.close)
+            format!(
+                "{} decisions: {same} jobs same, {} close",
+                c.decisions, c.close
+            )
         });
         println!(
             "{:<16} {:<10} {:>5} {:>7} {:>5} {:>12} {:>8} {:>7}  {}",

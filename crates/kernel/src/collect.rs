@@ -103,7 +103,13 @@ impl Collector {
         for (task, jobs) in self.pending.iter().enumerate() {
             for job in jobs.iter().filter(|job| job.deadline <= end) {
                 let task = TaskId(task as u32);
-                sink.record(Event::deadline_miss(end, None, task, job.number, job.deadline));
+                sink.record(Event::deadline_miss(
+                    end,
+                    None,
+                    task,
+                    job.number,
+                    job.deadline,
+                ));
             }
         }
         sink.record(Event::end(end));

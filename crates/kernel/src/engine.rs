@@ -173,8 +173,8 @@ fn begin(loaded: &mut Loaded, plan: &mut Plan, shared: &Shared) -> Result<()> {
     plan.origin = clock() + BEFORE.nanos();
     loaded.set_plan(plan)?;
     let before = realtime::affinity()?;
-    for (domain, slots) in plan.domains.iter().enumerate() {
-        let slot = slots.trailing_zeros() as usize;
+    for (domain, part) in plan.domains.iter().enumerate() {
+        let slot = part.cpus.trailing_zeros() as usize;
         let cpu = plan.cpus.get(slot).copied().unwrap_or(0);
         let pinned = realtime::pin_to(CpuId(cpu));
         pinned.map_err(|e| {

@@ -12,6 +12,8 @@ pub const MAX_DOMAINS: usize = 64;
 pub const MAX_TASKS: usize = 256;
 /// The most slices of a job.
 pub const MAX_PARTS: usize = 8;
+/// The most changes of all timetables together.
+pub const MAX_CHANGES: usize = 512;
 /// See [`MAX_CPUS`].
 pub const MAX_LEVELS: usize = 6;
 /// The numbers of the kernel's processors are below.
@@ -46,6 +48,32 @@ pub struct TaskPlan {
     pub class: u32,
     /// How many slices a job has; 0: it is whole.
     pub parts: u32,
+    /// Its server, if its domain has any.
+    pub server: u32,
+}
+
+/// Processors that are scheduled together.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct DomainPlan {
+    /// Their slots, as bits.
+    pub cpus: u64,
+    /// How long its timetable of servers is, which begins again and again (002 §4.3); 0: it has no
+    /// servers.
+    pub period: u64,
+    /// The changes of the timetable, in order.
+    pub changes: Vec<ChangePlan>,
+}
+
+/// From this time on, after the beginning of the timetable, a processor serves this server, or none
+/// ([`NOBODY`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChangePlan {
+    /// When.
+    pub offset: u64,
+    /// Which processor.
+    pub slot: u32,
+    /// Which server.
+    pub server: u32,
 }
 
 /// One slice of the jobs of a task (002 §4.2). Times count from the release of the job.
@@ -75,8 +103,8 @@ pub struct Plan {
     pub cpus: Vec<u32>,
     /// By slot, sets that widen: the slots behind its nearest shared cache, and so on.
     pub near: Vec<Vec<u64>>,
-    /// The slots of each domain.
-    pub domains: Vec<u64>,
+    /// The domains.
+    pub domains: Vec<DomainPlan>,
     /// The tasks.
     pub tasks: Vec<TaskPlan>,
     /// By task, its thread; empty as long as there are none.
@@ -86,13 +114,19 @@ pub struct Plan {
 }
 
 /// Bytes of a task in a plan.
-const TASK: usize = 72;
+const TASK: usize = 80;
+/// Bytes of a domain in a plan.
+const DOMAIN: usize = 24;
+/// Bytes of a change in a plan.
+const CHANGE: usize = 16;
 /// Bytes of a slice in a plan.
 const PART: usize = 32;
 
 impl Plan {
     /// Bytes of `struct plan`.
-    pub const SIZE: usize = 8 * (3 + MAX_DOMAINS + MAX_CPUS * MAX_LEVELS)
+    pub const SIZE: usize = 8 * (3 + MAX_CPUS * MAX_LEVELS)
+        + DOMAIN * MAX_DOMAINS
+        + CHANGE * MAX_CHANGES
         + (TASK + PART * MAX_PARTS) * MAX_TASKS
         + 4 * (MAX_CPUS + MAX_NUMBER + MAX_TASKS);
 
@@ -105,8 +139,14 @@ impl Plan {
         long(&mut bytes, self.horizon);
         short(&mut bytes, self.tasks.len() as u32);
         short(&mut bytes, self.domains.len() as u32);
+        let (none, mut first) = (DomainPlan::default(), 0);
         for domain in 0..MAX_DOMAINS {
-            long(&mut bytes, self.domains.get(domain).copied().unwrap_or(0));
+            let domain = self.domains.get(domain).unwrap_or(&none);
+            long(&mut bytes, domain.cpus);
+            long(&mut bytes, domain.period);
+            short(&mut bytes, first);
+            short(&mut bytes, domain.changes.len() as u32);
+            first += domain.changes.len() as u32;
         }
         for task in 0..MAX_TASKS {
             let task = self.tasks.get(task).copied().unwrap_or_default();
@@ -118,6 +158,8 @@ impl Plan {
             for word in [first, second, task.tie, fixed, task.class, task.parts] {
                 short(&mut bytes, word);
             }
+            short(&mut bytes, task.server);
+            short(&mut bytes, 0);
         }
         for slot in 0..MAX_CPUS {
             for level in 0..MAX_LEVELS {
@@ -147,6 +189,12 @@ impl Plan {
                 short(&mut bytes, part.tie);
             }
         }
+        for change in self.domains.iter().flat_map(|domain| &domain.changes) {
+            long(&mut bytes, change.offset);
+            short(&mut bytes, change.slot);
+            short(&mut bytes, change.server);
+        }
+        bytes.resize(Self::SIZE, 0);
         bytes
     }
 }
@@ -202,7 +250,10 @@ mod tests {
             horizon: 2,
             cpus: vec![5, 3],
             near: vec![vec![1, 3], vec![2, 3]],
-            domains: vec![3],
+            domains: vec![DomainPlan {
+                cpus: 3,
+                ..DomainPlan::default()
+            }],
             tasks: vec![TaskPlan {
                 tie: 7,
                 ..TaskPlan::default()
@@ -213,9 +264,12 @@ mod tests {
         let bytes = plan.to_bytes();
         assert_eq!(bytes.len(), Plan::SIZE);
         // The slot of processor 3 is 1, that of 4 none.
-        let parts = PART * MAX_PARTS * MAX_TASKS;
+        let parts = PART * MAX_PARTS * MAX_TASKS + CHANGE * MAX_CHANGES;
         let slots = Plan::SIZE - parts - 4 * (MAX_NUMBER + MAX_TASKS);
-        assert_eq!(bytes[slots + 12..slots + 20], [1, 0, 0, 0, 255, 255, 255, 255]);
+        assert_eq!(
+            bytes[slots + 12..slots + 20],
+            [1, 0, 0, 0, 255, 255, 255, 255]
+        );
         assert_eq!(bytes[bytes.len() - parts - 4 * MAX_TASKS], 9);
     }
 
@@ -225,7 +279,10 @@ mod tests {
         bytes[0] = 3;
         bytes[16..21].copy_from_slice(b"stall");
         let ending = Ending::from_bytes(&bytes).unwrap();
-        assert_eq!((ending.kind, &*ending.reason, &*ending.message), (3, "stall", ""));
+        assert_eq!(
+            (ending.kind, &*ending.reason, &*ending.message),
+            (3, "stall", "")
+        );
         assert_eq!(Ending::from_bytes(&bytes[1..]), None);
     }
 }

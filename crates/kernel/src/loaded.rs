@@ -42,7 +42,9 @@ impl Loaded {
     /// The kernel has no sched_ext, refuses the program, or this process has no right to it.
     pub fn load() -> Result<Self> {
         let builder = |e: libbpf_rs::Error| failed("read the program for the kernel", &e);
-        let open = ObjectBuilder::default().open_memory(PROGRAM).map_err(builder)?;
+        let open = ObjectBuilder::default()
+            .open_memory(PROGRAM)
+            .map_err(builder)?;
         let object = open
             .load()
             .map_err(|e| failed("load the program into the kernel", &e))?;
@@ -70,7 +72,10 @@ impl Loaded {
     /// # Errors
     /// The program has none of this name.
     pub fn map(&self, name: &str) -> Result<Map<'_>> {
-        let found = self.object.maps().find(|map| map.name() == OsStr::new(name));
+        let found = self
+            .object
+            .maps()
+            .find(|map| map.name() == OsStr::new(name));
         found.ok_or_else(|| failed("use the program", &format!("it has no map `{name}`")))
     }
 

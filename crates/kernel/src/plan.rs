@@ -1,18 +1,16 @@
 //! A policy's plan as data for the program in the kernel.
 //!
 //! What can be said so: policies that do nothing but choose the first jobs of each domain by class,
-//! deadline and tie ([`policy::Keys`]), on domains that a task leaves between jobs or slices only.
-//! Everything else is refused with the reason.
+//! deadline and tie ([`policy::Keys`]), on domains that a task leaves between jobs or slices only; or
+//! for each processor by the server that it serves. Everything else is refused with the reason.
 
 use crate::intf::{
-    self, MAX_CPUS, MAX_DOMAINS, MAX_LEVELS, MAX_NUMBER, MAX_PARTS, MAX_TASKS, NOBODY, PartPlan,
-    TaskPlan,
+    self, ChangePlan, DomainPlan, MAX_CHANGES, MAX_CPUS, MAX_DOMAINS, MAX_LEVELS, MAX_NUMBER,
+    MAX_PARTS, MAX_TASKS, NOBODY, PartPlan, TaskPlan,
 };
-use model::{
-    CpuId, Duration, Enforcement, Error, Platform, Resumption, Result, TaskId, TaskSet,
-};
+use model::{CpuId, Duration, Enforcement, Error, Platform, Result, Resumption, TaskId, TaskSet};
 use policy::plan::Turns;
-use policy::{AnyPlan, KeyedSlice, Keys, Policy, Route, Visit};
+use policy::{AnyPlan, KeyedChange, KeyedServers, KeyedSlice, Keys, Place, Policy, Route, Visit};
 
 /// The longest period: the kernel ejects a scheduler under which a task waits for 30 s, and a task
 /// without a job waits for its release.
@@ -44,7 +42,7 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
         .at("--engine kernel")
         .remedy("run it from user space: leave `--engine` out"))
     };
-    let Some(keys) = parts.keys else {
+    let Some(keys) = parts.domains.first().and_then(|(_, keys)| keys.as_ref()) else {
         return refuse("who runs where is not only a matter of an order of jobs");
     };
     let slots = given.platform.in_cache_order();
@@ -59,22 +57,43 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
             given.set.name(task)
         ));
     }
-    if let Some(most) = keys.slices.iter().map(Vec::len).max().filter(|n| *n > MAX_PARTS) {
-        return refuse(&format!("a job has {most} slices, and it has room for {MAX_PARTS}"));
+    if let Some(most) = keys
+        .slices
+        .iter()
+        .map(Vec::len)
+        .max()
+        .filter(|n| *n > MAX_PARTS)
+    {
+        return refuse(&format!(
+            "a job has {most} slices, and it has room for {MAX_PARTS}"
+        ));
     }
     let bit = |cpu: &CpuId| {
         let slot = slots.iter().position(|c| c == cpu);
         slot.map_or(0, |slot| 1 << slot)
     };
+    let domains: Vec<DomainPlan> = (parts.domains.iter())
+        .map(|(cpus, keys)| DomainPlan {
+            cpus: cpus.iter().map(bit).sum(),
+            ..timetable(cpus, keys.as_ref().and_then(|k| k.servers.as_ref()), &slots)
+        })
+        .collect();
+    let changes: usize = domains.iter().map(|domain| domain.changes.len()).sum();
+    if changes > MAX_CHANGES {
+        return refuse(&format!(
+            "a slot has {changes} changes of servers, and it has room for {MAX_CHANGES}"
+        ));
+    }
     let tasks = given.set.timings().iter().enumerate();
     Ok(intf::Plan {
         origin: 0,
         horizon: given.horizon.nanos(),
         cpus: slots.iter().map(|cpu| cpu.0).collect(),
-        near: slots.iter().map(|cpu| rings(given.platform, *cpu, &slots)).collect(),
-        domains: (parts.domains.iter())
-            .map(|cpus| cpus.iter().map(bit).sum())
+        near: slots
+            .iter()
+            .map(|cpu| rings(given.platform, *cpu, &slots))
             .collect(),
+        domains,
         tasks: tasks
             .map(|(index, timing)| TaskPlan {
                 phase: phase(given.set, index).nanos(),
@@ -93,12 +112,41 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
                 tie: keys.tie[index],
                 fixed: !keys.by_deadline,
                 class: keys.class.get(index).copied().unwrap_or(0),
-                parts: keys.slices.get(index).map_or(0, |slices| slices.len() as u32),
+                server: keys.servers.as_ref().map_or(0, |s| s.server_of[index].0),
+                parts: keys
+                    .slices
+                    .get(index)
+                    .map_or(0, |slices| slices.len() as u32),
             })
             .collect(),
         threads: Vec::new(),
-        parts: keys.slices.iter().map(|slices| slices.iter().map(part).collect()).collect(),
+        parts: keys
+            .slices
+            .iter()
+            .map(|slices| slices.iter().map(part).collect())
+            .collect(),
     })
+}
+
+/// The servers of a domain of these processors.
+fn timetable(cpus: &[CpuId], servers: Option<&KeyedServers>, slots: &[CpuId]) -> DomainPlan {
+    let Some(servers) = servers else {
+        return DomainPlan::default();
+    };
+    let slot = |place: Place| {
+        let cpu = cpus.get(place.index());
+        slots.iter().position(|slot| Some(slot) == cpu).unwrap_or(0) as u32
+    };
+    let change = |change: &KeyedChange| ChangePlan {
+        offset: change.offset.nanos(),
+        slot: slot(change.place),
+        server: change.server.map_or(NOBODY, |server| server.0),
+    };
+    DomainPlan {
+        cpus: 0,
+        period: servers.period.nanos(),
+        changes: servers.changes.iter().map(change).collect(),
+    }
 }
 
 fn part(slice: &KeyedSlice) -> PartPlan {
@@ -113,9 +161,8 @@ fn part(slice: &KeyedSlice) -> PartPlan {
 
 /// What a plan of any policy is made of.
 struct Told {
-    domains: Vec<Vec<CpuId>>,
+    domains: Vec<(Vec<CpuId>, Option<Keys>)>,
     route: Route,
-    keys: Option<Keys>,
 }
 
 struct Parts;
@@ -124,8 +171,9 @@ impl Visit for Parts {
     type Out = Told;
     fn visit<P: Policy + Send + 'static>(self, plan: policy::Plan<P>) -> Told {
         Told {
-            keys: plan.domains.first().and_then(|domain| domain.policy.keys()),
-            domains: plan.domains.into_iter().map(|domain| domain.cpus).collect(),
+            domains: (plan.domains.into_iter())
+                .map(|domain| (domain.cpus, domain.policy.keys()))
+                .collect(),
             route: plan.route,
         }
     }

@@ -72,6 +72,7 @@ impl Rank for Edf {
             class: Vec::new(),
             tie: self.tie.to_vec(),
             slices: Vec::new(),
+            servers: None,
         })
     }
 }
@@ -103,6 +104,7 @@ impl Rank for Fixed {
             class: Vec::new(),
             tie: self.level.to_vec(),
             slices: Vec::new(),
+            servers: None,
         })
     }
 }

@@ -6,7 +6,7 @@
 //! one tie. The ready jobs of highest priority have the processors of a domain as
 //! [`Cluster`](crate::cluster::Cluster) says.
 
-use crate::DomainId;
+use crate::{DomainId, Place, ServerId};
 use model::Duration;
 
 /// A slice of every job of a task (002 §4.2): it becomes ready in its domain at `released` after the
@@ -25,6 +25,29 @@ pub struct KeyedSlice {
     pub tie: u32,
 }
 
+/// From this time on, after the beginning of the timetable, a place serves this server, or none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyedChange {
+    /// When.
+    pub offset: Duration,
+    /// Where.
+    pub place: Place,
+    /// Whom.
+    pub server: Option<ServerId>,
+}
+
+/// The servers of one domain (002 §4.3): a place runs the first ready job of the server that it
+/// serves, and none where it serves none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyedServers {
+    /// How long the timetable is, which begins again and again from time zero on.
+    pub period: Duration,
+    /// By task, its server.
+    pub server_of: Vec<ServerId>,
+    /// The changes of all places, in order; each place has one at the beginning.
+    pub changes: Vec<KeyedChange>,
+}
+
 /// The order of the jobs of one set, by task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keys {
@@ -36,4 +59,6 @@ pub struct Keys {
     pub tie: Vec<u32>,
     /// The slices of each task whose jobs are split, none of others; empty: no job is split.
     pub slices: Vec<Vec<KeyedSlice>>,
+    /// Who may run where and when, where that is not always and everywhere.
+    pub servers: Option<KeyedServers>,
 }

@@ -14,6 +14,7 @@ enum {
 	MAX_DOMAINS = 64,
 	MAX_TASKS = 256,
 	MAX_PARTS = 8,
+	MAX_CHANGES = 512,
 	/* The numbers of the kernel's processors are below. */
 	MAX_NUMBER = 1024,
 	/* Sets of processors that widen, from a processor itself to its whole domain. */
@@ -44,6 +45,9 @@ struct task_plan {
 	u32 class;
 	/* How many slices a job has (002 4.2); 0: it is whole. */
 	u32 parts;
+	/* The server of the task (002 4.3), if its domain has any. */
+	u32 server;
+	u32 reserved;
 };
 
 /* One slice of the jobs of a task. Times count from the release of the job. */
@@ -62,6 +66,21 @@ struct part_plan {
 struct domain_plan {
 	/* Bits of slots. */
 	u64 cpus;
+	/* How long the timetable of servers is, which begins again and again; 0: no servers. Its
+	 * changes: their first one and how many they are.
+	 */
+	u64 period;
+	u32 first;
+	u32 changes;
+};
+
+/* From this time on, after the beginning of the timetable, a processor serves this server, or none
+ * (~0). In order.
+ */
+struct change_plan {
+	u64 offset;
+	u32 slot;
+	u32 server;
 };
 
 /* Made by the loader before anything runs; never changed then. */
@@ -83,6 +102,7 @@ struct plan {
 	/* By task, its thread. */
 	s32 thread[MAX_TASKS];
 	struct part_plan part[MAX_TASKS][MAX_PARTS];
+	struct change_plan change[MAX_CHANGES];
 };
 
 /* What a task says of its jobs, and is told of them. On a cache line of its own. */

@@ -54,6 +54,8 @@ enum kind {
 	DEADLINE_MISS = 7,
 	BUDGET_EXHAUSTED = 8,
 	IDLE = 11,
+	SERVER_BEGIN = 12,
+	SERVER_END = 13,
 	WINDOW = 14,
 	SUSPENSION = 15,
 	WAKE_UP = 16,
@@ -120,6 +122,11 @@ struct cpu {
 	s32 on;
 	/* The trace says that it has no job. */
 	s32 idle;
+	/* The server that it serves, and the one that its timetable says; NONE. */
+	s32 serves;
+	s32 due;
+	/* The server that it served before the change that is to be told. */
+	s32 served;
 };
 
 struct domain {
@@ -127,8 +134,16 @@ struct domain {
 	u64 free;
 	u64 left;
 	u64 changed;
-	/* When the next job is released. */
+	/* When the next job is released, or a processor has to serve another server. */
 	u64 next;
+	/* The latest stamp. */
+	u64 latest;
+	/* The change that comes next, and when the timetable began that it is in. */
+	u64 began;
+	u32 change;
+	u32 reserved;
+	/* Slots whose server has changed. */
+	u64 changing;
 	u32 count;
 	u32 fresh_count;
 	/* Tasks that are chosen in the decision that is under way. */
@@ -242,6 +257,19 @@ static __always_inline void tell(u64 time, u32 cpu, u32 kind, u32 task, u64 job,
 	}
 	if (!put(time, job, argument, rest_of(task, cpu, kind, flags)))
 		__sync_fetch_and_add(&lost[cpu], 1);
+}
+
+/* The stamp of what is noted under the lock of a domain: later than all before, so that what is
+ * noted later is told later.
+ */
+static u64 stamp(u32 domain, u64 now)
+{
+	struct domain *d = &domains[domain % MAX_DOMAINS];
+
+	if (now <= d->latest)
+		now = d->latest + 1;
+	d->latest = now;
+	return now;
 }
 
 /* The slot of a processor of the kernel, or NONE. */
@@ -409,6 +437,82 @@ static void unlink_task(u32 index)
 	t->link = NONE;
 }
 
+/* The first by key of the ready jobs of a server, of which one may be linked to `cpu`; no server or
+ * no job: NONE.
+ */
+static s32 first_of_server(u32 domain, s32 server, s32 cpu)
+{
+	s32 best = NONE;
+	u32 i;
+
+	if (server == NONE)
+		return NONE;
+	bpf_for(i, 0, plan.tasks) {
+		const struct task *t = &tasks[at(i)];
+
+		if (t->home != domain || plan.task[at(i)].server != (u32)server || !t->current ||
+		    t->blocked || (t->link != NONE && t->link != cpu))
+			continue;
+		if (best == NONE || before(i, best))
+			best = i;
+	}
+	return best;
+}
+
+/* The changes of the timetable that are due. Those that leave a server are first, so that a server
+ * is never at two places. When the next one is due goes into `next`.
+ */
+static void turn_over(u32 domain, u64 now)
+{
+	struct domain *d = &domains[domain % MAX_DOMAINS];
+	const struct domain_plan *p = &plan.domain[domain % MAX_DOMAINS];
+	u32 i;
+
+	d->changing = 0;
+	if (!p->changes || !p->period)
+		return;
+	if (now >= d->began + p->period) {
+		/* Every timetable begins with all places. */
+		d->began = now / p->period * p->period;
+		d->change = 0;
+	}
+	bpf_for(i, 0, MAX_CHANGES) {
+		const struct change_plan *change =
+			&plan.change[(p->first + d->change) % MAX_CHANGES];
+		u32 cpu = change->slot % MAX_CPUS;
+
+		if (d->began + change->offset > now) {
+			if (d->began + change->offset < d->next)
+				d->next = d->began + change->offset;
+			break;
+		}
+		cpus[cpu].due = change->server;
+		d->changing |= 1ULL << cpu;
+		d->change++;
+		if (d->change >= p->changes) {
+			d->change = 0;
+			d->began += p->period;
+		}
+	}
+	bpf_for(i, 0, MAX_CPUS) {
+		struct cpu *c = &cpus[i];
+
+		if (!(d->changing >> i & 1))
+			continue;
+		c->served = c->serves;
+		if (c->serves == c->due) {
+			d->changing &= ~(1ULL << i);
+			continue;
+		}
+		if (c->link != NONE)
+			unlink_task(c->link);
+	}
+	bpf_for(i, 0, MAX_CPUS) {
+		if (d->changing >> i & 1)
+			cpus[i].serves = cpus[i].due;
+	}
+}
+
 /* Links jobs to processors as `policy::cluster` does: jobs that have a processor keep it unless one
  * that goes before them needs it; of those that are chosen anew, first those that can return to
  * where they were, then the others, each in the order of keys, to the nearest that is free.
@@ -417,12 +521,38 @@ static void unlink_task(u32 index)
  *
  * Counters are in memory: the verifier would follow each value of a register.
  */
+static __noinline u64 decide_servers(u32 domain)
+{
+	struct domain *d = &domains[domain % MAX_DOMAINS];
+	u64 set = plan.domain[domain % MAX_DOMAINS].cpus;
+	u32 cpu;
+
+	d->changed = 0;
+	bpf_for(cpu, 0, MAX_CPUS) {
+		s32 best, link = cpus[cpu].link;
+
+		if (!(set >> cpu & 1))
+			continue;
+		best = first_of_server(domain, cpus[cpu].serves, cpu);
+		if (best == link)
+			continue;
+		if (link != NONE)
+			unlink_task(link);
+		if (best != NONE)
+			link_to(best, cpu);
+		d->changed |= 1ULL << cpu;
+	}
+	return d->changed;
+}
+
 static __noinline u64 decide(u32 domain)
 {
 	struct domain *d = &domains[domain % MAX_DOMAINS];
 	u64 set = plan.domain[domain % MAX_DOMAINS].cpus;
 	u32 i;
 
+	if (plan.domain[domain % MAX_DOMAINS].changes)
+		return decide_servers(domain);
 	d->free = free_of(set);
 	d->left = d->free;
 	d->count = 0;
@@ -572,17 +702,19 @@ static __noinline int hand_over(u32 index)
 	struct task *t = &tasks[at(index)];
 	u32 domain = t->home;
 	struct lock *lock = bpf_map_lookup_elem(&locks, &domain);
-	u64 changed = 0;
+	u64 now, changed = 0;
 
 	if (!lock)
 		return 0;
+	now = clock();
 	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
 	if (t->home == domain && !t->current && is_released(index, t->number)) {
 		begin(index);
 		changed = decide(domain);
 	}
 	bpf_spin_unlock(&lock->lock);
-	tell_window(index, clock());
+	tell_window(index, now);
 	call(changed);
 	return 0;
 }
@@ -694,6 +826,7 @@ static __noinline int arrive(u32 index)
 		return 0;
 	now = clock();
 	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
 	if (t->home == domain && t->current && t->held) {
 		opens = t->opens;
 		if (opens <= now) {
@@ -773,6 +906,7 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 		return 0;
 	now = clock();
 	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
 	if (cpus[cpu].on == index && tasks[index].home == domain) {
 		struct task *t = &tasks[index];
 		u64 budget = plan.task[index].budget;
@@ -826,6 +960,23 @@ static u64 release_of(u32 index, u64 number)
 	return p->phase + number * p->period;
 }
 
+/* Tells which servers are served no more, and then which are from now on. */
+static __noinline int tell_servers(u32 domain, u64 now)
+{
+	u64 changing = domains[domain % MAX_DOMAINS].changing;
+	u32 cpu;
+
+	bpf_for(cpu, 0, MAX_CPUS) {
+		if ((changing >> cpu & 1) && cpus[cpu].served != NONE)
+			tell(now, cpu, SERVER_END, NO_TASK, 0, cpus[cpu].served, 0);
+	}
+	bpf_for(cpu, 0, MAX_CPUS) {
+		if ((changing >> cpu & 1) && cpus[cpu].serves != NONE)
+			tell(now, cpu, SERVER_BEGIN, NO_TASK, 0, cpus[cpu].serves, 0);
+	}
+	return 0;
+}
+
 /* Releases all that is due in a domain, decides once, and sleeps until the next release. */
 static int on_release(void *map, u32 *key, struct timer *timer)
 {
@@ -844,6 +995,7 @@ static int on_release(void *map, u32 *key, struct timer *timer)
 	d->next = NEVER;
 	d->fresh_count = 0;
 	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
 	bpf_for(i, 0, 2 * plan.tasks) {
 		u32 index = at(i / 2), turn = i & 1;
 		struct task *t = &tasks[index];
@@ -866,8 +1018,10 @@ static int on_release(void *map, u32 *key, struct timer *timer)
 		if (due < plan.horizon && due < d->next)
 			d->next = due;
 	}
-	changed = decide(domain);
+	turn_over(domain, now);
+	changed = decide(domain) | d->changing;
 	bpf_spin_unlock(&lock->lock);
+	tell_servers(domain, now);
 	bpf_for(i, 0, MAX_TASKS) {
 		u64 number, set;
 		u32 index;
@@ -928,6 +1082,7 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	now = clock();
 	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
 	if (tasks[index].blocked) {
 		tasks[index].blocked = 0;
 		woke = tasks[index].current && tasks[index].seen != NONE;
@@ -982,6 +1137,7 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 		return;
 	now = clock();
 	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
 	struct task *t = &tasks[index];
 
 	t->on = cpu;
@@ -1022,6 +1178,7 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	p->scx.slice = 0;
 	now = clock();
 	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
 	struct task *t = &tasks[index];
 
 	account(t, now);
@@ -1067,6 +1224,7 @@ bool BPF_PROG(warmset_yield, struct task_struct *from, struct task_struct *to)
 	}
 	now = clock();
 	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
 	account(&tasks[index], now);
 	ended = take_done(index, &news);
 	if (ended) {
@@ -1119,6 +1277,8 @@ s32 BPF_PROG(warmset_init)
 		cpus[i % MAX_CPUS].link = NONE;
 		cpus[i % MAX_CPUS].on = NONE;
 		cpus[i % MAX_CPUS].idle = 1;
+		cpus[i % MAX_CPUS].serves = NONE;
+		cpus[i % MAX_CPUS].due = NONE;
 	}
 	return 0;
 }

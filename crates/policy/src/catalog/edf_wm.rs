@@ -224,6 +224,7 @@ impl Policy for EdfWm {
             class: Vec::new(),
             tie: self.stages.iter().map(|stages| stages[0].tie).collect(),
             slices: self.stages.iter().map(slices).collect(),
+            servers: None,
         })
     }
 
