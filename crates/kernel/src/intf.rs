@@ -95,7 +95,7 @@ pub struct PartPlan {
 /// they share; sets of them are bits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// What `CLOCK_MONOTONIC` reads at time zero.
+    /// What `CLOCK_MONOTONIC` reads at time zero; `u64::MAX`: not known yet.
     pub origin: u64,
     /// No job is released then or later.
     pub horizon: u64,

@@ -29,7 +29,7 @@ pub struct Given<'a> {
     pub horizon: Duration,
 }
 
-/// The plan of a policy, called `name`, as data. Its origin is zero, and it has no threads yet.
+/// The plan of a policy, called `name`, as data. Its origin is not known, and it has no threads yet.
 ///
 /// # Errors
 /// The policy, the set or the platform is one that this engine does not run; the reason says why.
@@ -86,7 +86,7 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
     }
     let tasks = given.set.timings().iter().enumerate();
     Ok(intf::Plan {
-        origin: 0,
+        origin: u64::MAX,
         horizon: given.horizon.nanos(),
         cpus: slots.iter().map(|cpu| cpu.0).collect(),
         near: slots

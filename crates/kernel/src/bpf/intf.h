@@ -85,7 +85,7 @@ struct change_plan {
 
 /* Made by the loader before anything runs; never changed then. */
 struct plan {
-	/* What the clock of the kernel (CLOCK_MONOTONIC) reads at time zero. */
+	/* What the clock of the kernel (CLOCK_MONOTONIC) reads at time zero; ~0: not known yet. */
 	u64 origin;
 	/* No job is released then or later. */
 	u64 horizon;

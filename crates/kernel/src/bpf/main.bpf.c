@@ -217,7 +217,9 @@ struct {
 
 static u64 clock(void)
 {
-	return bpf_ktime_get_ns() - plan.origin;
+	u64 now = bpf_ktime_get_ns();
+
+	return now > plan.origin ? now - plan.origin : 0;
 }
 
 static u64 rest_of(u32 task, u32 cpu, u32 kind, u32 flags)
