@@ -1,6 +1,6 @@
 //! What is tried in the guest: lines of a file, each a case.
 //!
-//! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO]`: the set is `random:N:U:SEED`, N
+//! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME]`: the set is `random:N:U:SEED`, N
 //! tasks of total utilization U with periods from 10 ms to 60 ms, or the name of a file of the
 //! guest. A case whose name begins with `sim-` is compared with the simulator.
 
@@ -23,6 +23,9 @@ pub struct Case {
     pub enforcement: Enforcement,
     /// The part of its WCET that a job executes.
     pub execution: Ratio,
+    /// The process that runs it is killed (signal 9) so long after its start, and everything must be
+    /// as it was before.
+    pub kill: Option<Duration>,
 }
 
 /// Reads a file of cases. Empty lines and those that begin with `#` say nothing.
@@ -51,11 +54,13 @@ fn one(line: &str) -> Result<Case> {
         set: next()?.to_owned(),
         enforcement: Enforcement::Off,
         execution: "0.9".parse()?,
+        kill: None,
     };
     for word in words {
         match word.split_once('=') {
             Some(("enforcement", how)) => case.enforcement = how.parse()?,
             Some(("execution", part)) => case.execution = part.parse()?,
+            Some(("kill", after)) => case.kill = Some(after.parse()?),
             _ => return Err(bad()),
         }
     }

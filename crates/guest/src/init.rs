@@ -12,13 +12,17 @@ use policy::Setup;
 use rustix::mount::{MountFlags, mount};
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Instant;
 use trace::{FileSink, Header, Origin, Stage};
 use workload::{Until, Work};
 
 /// Where traces go.
 const PORT: &str = "/dev/vport0p1";
 const CASES: &str = "/cases";
+/// How long a process may take to come to its end.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Mounts what is needed, runs the cases, and turns the machine off. For the first process.
 pub fn main() {
@@ -38,28 +42,91 @@ pub fn main() {
 }
 
 fn all() -> Result<()> {
-    let text = fs::read_to_string(CASES).map_err(|e| Error::io(CASES, "read the cases", &e))?;
     let port = fs::OpenOptions::new().write(true).open(PORT);
     let mut port = port.map_err(|e| Error::io(PORT, "open the port", &e))?;
     let broken = |e: std::io::Error| Error::io(PORT, "write to the port", &e);
-    for case in case::read(&text)? {
-        let path = Path::new("/out").join(&case.name);
-        let begun = std::time::Instant::now();
-        match one(&case, &path) {
-            Ok(lost) => println!(
-                "guest: {}: {} in {:.1?}, {lost} events lost",
-                case.name,
-                case.policy,
-                begun.elapsed()
-            ),
-            Err(e) => println!("guest: {}: error: {e}", case.name),
-        }
+    for case in cases()? {
+        let begun = Instant::now();
+        let said = watched(&case);
+        let (what, file) = match &said {
+            Ok(()) => ("well".to_owned(), "well".to_owned()),
+            Err(e) => (format!("error: {e}"), e.to_string()),
+        };
+        println!(
+            "guest: {}: {} in {:.1?}: {what}",
+            case.name,
+            case.policy,
+            begun.elapsed()
+        );
+        archive::write(&mut port, &format!("{}.result", case.name), file.as_bytes())
+            .map_err(broken)?;
+        let path = trace_of(&case);
         if let Ok(bytes) = fs::read(&path) {
             archive::write(&mut port, &format!("{}.wtrace", case.name), &bytes).map_err(broken)?;
         }
         let _ = fs::remove_file(&path);
     }
     archive::finish(&mut port).map_err(broken)
+}
+
+fn cases() -> Result<Vec<Case>> {
+    let text = fs::read_to_string(CASES).map_err(|e| Error::io(CASES, "read the cases", &e))?;
+    case::read(&text)
+}
+
+fn trace_of(case: &Case) -> PathBuf {
+    Path::new("/out").join(&case.name)
+}
+
+/// Runs a case in a process of its own, and looks whether the kernel is as it was before.
+fn watched(case: &Case) -> Result<()> {
+    let failed = |what: String| Err(Error::new(what).at(&case.name));
+    let mut child = Command::new("/init")
+        .args(["run", &case.name])
+        .spawn()
+        .map_err(|e| Error::io("/init", "start it", &e))?;
+    let ended = |child: &mut Child, limit: Duration| {
+        let late = Instant::now() + std::time::Duration::from_nanos(limit.nanos());
+        while Instant::now() < late {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Some(status);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        None
+    };
+    if let Some(after) = case.kill {
+        if ended(&mut child, after).is_some() {
+            return failed("it ended before it could be killed".to_owned());
+        }
+        let _ = child.kill();
+    }
+    let Some(status) = ended(&mut child, PATIENCE) else {
+        let _ = child.kill();
+        return failed(format!("it does not come to its end within {PATIENCE}"));
+    };
+    if !status.success() && case.kill.is_none() {
+        return failed(format!("it ended with {status}"));
+    }
+    match fs::read_to_string("/sys/kernel/sched_ext/state") {
+        Ok(state) if state.trim() == "disabled" => Ok(()),
+        state => failed(format!("sched_ext is left behind: {state:?}")),
+    }
+}
+
+/// Runs the case of this name, in this process.
+///
+/// # Errors
+/// No such case; it failed, or lost events.
+pub fn run(name: &str) -> Result<()> {
+    let cases = cases()?;
+    let Some(case) = cases.iter().find(|case| case.name == name) else {
+        return Err(Error::new(format!("there is no case `{name}`")));
+    };
+    match one(case, &trace_of(case))? {
+        0 => Ok(()),
+        lost => Err(Error::new(format!("{lost} events are lost"))),
+    }
 }
 
 /// Runs a case. Returns how many events were lost.

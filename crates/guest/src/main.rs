@@ -21,6 +21,8 @@ fn main() -> ExitCode {
     let done = match words[..] {
         ["pack", cases, out, ref files @ ..] => pack_all(cases, out, files).map(|()| true),
         ["judge", archive, into, cases] => judge_all(archive, into, cases),
+        #[cfg(feature = "init")]
+        ["run", case] => guest::init::run(case).map(|()| true),
         _ => Err(Error::new("no such call").remedy(USAGE)),
     };
     match done {
@@ -65,6 +67,20 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
         "case             policy      jobs  events  lost  overdue: p50     p999     max  simulator"
     );
     for case in &cases {
+        let name = format!("{}.result", case.name);
+        let result = fs::read_to_string(into.join(&name)).unwrap_or_else(|_| "none".to_owned());
+        if result != "well" {
+            println!("{}: {result}", case.name);
+            good = false;
+        }
+        if case.kill.is_some() {
+            println!(
+                "{:<16} {:<10} killed: {result}",
+                case.name,
+                case.policy.to_string()
+            );
+            continue;
+        }
         let name = format!("{}.wtrace", case.name);
         if !names.contains(&name) {
             println!("{}: the guest has brought out no trace of it", case.name);

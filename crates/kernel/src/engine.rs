@@ -73,6 +73,7 @@ pub fn run<S: Sink>(
     shared.there.wait();
     let threads = |word: &AtomicI32| word.load(Ordering::Acquire);
     let mut plan = Plan {
+        loader: rustix::thread::gettid().as_raw_nonzero().get(),
         threads: shared.threads.iter().map(threads).collect(),
         ..plan.clone()
     };

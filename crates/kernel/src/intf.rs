@@ -107,6 +107,8 @@ pub struct Plan {
     pub domains: Vec<DomainPlan>,
     /// The tasks.
     pub tasks: Vec<TaskPlan>,
+    /// The thread that loads the program; 0: not known yet.
+    pub loader: i32,
     /// By task, its thread; empty as long as there are none.
     pub threads: Vec<i32>,
     /// By task, the slices of its jobs; none: they are whole.
@@ -128,7 +130,7 @@ impl Plan {
         + DOMAIN * MAX_DOMAINS
         + CHANGE * MAX_CHANGES
         + (TASK + PART * MAX_PARTS) * MAX_TASKS
-        + 4 * (MAX_CPUS + MAX_NUMBER + MAX_TASKS);
+        + 4 * (MAX_CPUS + MAX_NUMBER + 2 + MAX_TASKS);
 
     /// As `struct plan` lies in memory.
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -174,6 +176,8 @@ impl Plan {
             let slot = self.cpus.iter().position(|cpu| *cpu as usize == number);
             short(&mut bytes, slot.map_or(u32::MAX, |slot| slot as u32));
         }
+        bytes.extend(self.loader.to_ne_bytes());
+        short(&mut bytes, 0);
         for task in 0..MAX_TASKS {
             let thread = self.threads.get(task).copied().unwrap_or(0);
             bytes.extend(thread.to_ne_bytes());
@@ -258,6 +262,7 @@ mod tests {
                 tie: 7,
                 ..TaskPlan::default()
             }],
+            loader: 4,
             threads: vec![9],
             parts: Vec::new(),
         };
@@ -265,7 +270,7 @@ mod tests {
         assert_eq!(bytes.len(), Plan::SIZE);
         // The slot of processor 3 is 1, that of 4 none.
         let parts = PART * MAX_PARTS * MAX_TASKS + CHANGE * MAX_CHANGES;
-        let slots = Plan::SIZE - parts - 4 * (MAX_NUMBER + MAX_TASKS);
+        let slots = Plan::SIZE - parts - 4 * (MAX_NUMBER + 2 + MAX_TASKS);
         assert_eq!(
             bytes[slots + 12..slots + 20],
             [1, 0, 0, 0, 255, 255, 255, 255]

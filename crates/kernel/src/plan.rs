@@ -119,6 +119,7 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
                     .map_or(0, |slices| slices.len() as u32),
             })
             .collect(),
+        loader: 0,
         threads: Vec::new(),
         parts: keys
             .slices

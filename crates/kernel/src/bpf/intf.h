@@ -99,6 +99,9 @@ struct plan {
 	 * processor; by number, its slot, or -1. */
 	u32 cpu_of[MAX_CPUS];
 	s32 slot_of[MAX_NUMBER];
+	/* The thread that has loaded the program; 0: not known yet. */
+	s32 loader;
+	u32 reserved;
 	/* By task, its thread. */
 	s32 thread[MAX_TASKS];
 	struct part_plan part[MAX_TASKS][MAX_PARTS];

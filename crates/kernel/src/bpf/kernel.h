@@ -84,6 +84,7 @@ struct sched_ext_ops {
 	void (*stopping)(struct task_struct *p, bool runnable);
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*update_idle)(s32 cpu, bool idle);
+	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
 	u64 flags;

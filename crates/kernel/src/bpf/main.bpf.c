@@ -30,6 +30,7 @@
 char _license[] SEC("license") = "GPL";
 
 extern void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags) __ksym;
+extern u32 scx_bpf_dispatch_nr_slots(void) __ksym;
 extern void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 extern void bpf_task_release(struct task_struct *p) __ksym;
@@ -163,6 +164,7 @@ struct cpu cpus[MAX_CPUS];
 struct domain domains[MAX_DOMAINS];
 /* The run is over: tasks come and go as they like. */
 u32 over SEC(".data.over");
+u32 let_go_from;
 
 struct lock {
 	struct bpf_spin_lock lock;
@@ -1102,6 +1104,29 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 	call(changed);
 }
 
+/* The run is over, and tasks may be in custody: each is dispatched. What is not in custody the
+ * kernel drops.
+ */
+static __noinline int let_go(void)
+{
+	u32 i;
+
+	bpf_for(i, 0, plan.tasks) {
+		struct task_struct *p;
+
+		if (!scx_bpf_dispatch_nr_slots())
+			break;
+		p = bpf_task_from_pid(plan.thread[at(i + let_go_from)]);
+		if (!p)
+			continue;
+		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, 0);
+		bpf_task_release(p);
+	}
+	/* Another one is first next time: there may be more tasks than a processor may dispatch. */
+	let_go_from++;
+	return 0;
+}
+
 /* A processor looks for something to do. */
 SEC("struct_ops/dispatch")
 void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
@@ -1109,7 +1134,11 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 	s32 slot = slot_of(cpu), index;
 	struct task_struct *p;
 
-	if (slot < 0 || slot >= MAX_CPUS || over)
+	if (over) {
+		let_go();
+		return;
+	}
+	if (slot < 0 || slot >= MAX_CPUS)
 		return;
 	index = cpus[slot].link;
 	if (index < 0 || index >= MAX_TASKS)
@@ -1285,6 +1314,21 @@ s32 BPF_PROG(warmset_init)
 	return 0;
 }
 
+/* The thread that has loaded the program is dead. Its process dies, too, and with the last of its
+ * threads the program; those that are in custody have to run to die.
+ */
+SEC("struct_ops/exit_task")
+void BPF_PROG(warmset_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	u32 i;
+
+	if (!plan.loader || p->pid != plan.loader || over)
+		return;
+	over = 1;
+	bpf_for(i, 0, MAX_DOMAINS)
+		call(plan.domain[i % MAX_DOMAINS].cpus);
+}
+
 SEC("struct_ops/exit")
 void BPF_PROG(warmset_exit, struct scx_exit_info *info)
 {
@@ -1356,6 +1400,7 @@ struct sched_ext_ops warmset = {
 	.yield = (void *)warmset_yield,
 	.update_idle = (void *)warmset_update_idle,
 	.init = (void *)warmset_init,
+	.exit_task = (void *)warmset_exit_task,
 	.exit = (void *)warmset_exit,
 	.flags = SCX_OPS_SWITCH_PARTIAL | SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE,
 	.timeout_ms = 30000,
