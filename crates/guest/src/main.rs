@@ -87,7 +87,14 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
             good = false;
             continue;
         }
-        let judged = judge::judge(&into.join(&name), &limits)?;
+        let judged = match judge::judge(&into.join(&name), &limits) {
+            Ok(judged) => judged,
+            Err(e) => {
+                println!("{}: {e}", case.name);
+                good = false;
+                continue;
+            }
+        };
         let (verdict, time) = (&judged.verdict, |ns| {
             Duration::from_nanos(ns).rounded().to_string()
         });

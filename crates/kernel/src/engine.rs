@@ -67,7 +67,6 @@ pub fn run<S: Sink>(
         stop: AtomicBool::new(false),
         panicked: AtomicI32::new(0),
         refused: AtomicI32::new(0),
-        inside: AtomicI32::new(0),
     });
     let workers = start_all(&shared, set, works)?;
     shared.there.wait();
@@ -163,7 +162,7 @@ fn begin(loaded: &mut Loaded, plan: &mut Plan, shared: &Shared) -> Result<()> {
     prepared?;
     let all = plan.tasks.len();
     let late = clock() + TO_COME_IN.nanos();
-    while (shared.inside.load(Ordering::Acquire) as usize) < all {
+    while loaded.inside()? < all {
         if shared.refused.load(Ordering::Acquire) > 0 || clock() > late {
             return Err(Error::new("a thread cannot come into the class SCHED_EXT")
                 .at("--engine kernel")

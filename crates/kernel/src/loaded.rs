@@ -15,6 +15,7 @@ const PLAN: &str = ".data.plan";
 const PAGES: &str = ".data.pages";
 const ENDING: &str = ".data.ending";
 const LOST: &str = ".data.lost";
+const INSIDE: &str = ".data.inside";
 const OVER: &str = ".data.over";
 const MEMBERS: &str = "members";
 pub(crate) const EVENTS: &str = "events";
@@ -151,6 +152,12 @@ impl Loaded {
     pub fn ending(&self) -> Result<Option<Ending>> {
         let ending = Ending::from_bytes(&self.read(ENDING)?);
         Ok(ending.filter(|ending| ending.kind != 0))
+    }
+
+    /// How many tasks the program has in custody.
+    pub fn inside(&self) -> Result<usize> {
+        let word = self.read(INSIDE)?.first_chunk::<4>().copied();
+        Ok(word.map_or(0, u32::from_ne_bytes) as usize)
     }
 
     /// By slot, how many events were lost since the last one.

@@ -30,8 +30,6 @@ pub(crate) struct Shared {
     /// from 1.
     pub panicked: AtomicI32,
     pub refused: AtomicI32,
-    /// How many have come in.
-    pub inside: AtomicI32,
 }
 
 impl Shared {
@@ -63,7 +61,7 @@ pub(crate) fn start(
                 first(&shared.refused, task);
                 return;
             }
-            shared.inside.fetch_add(1, Ordering::AcqRel);
+            // Here it comes back with its first job: until then it is in custody.
             let done = catch_unwind(AssertUnwindSafe(|| live(&shared, task, &mut *work)));
             if done.is_err() {
                 first(&shared.panicked, task);
