@@ -6,7 +6,8 @@ WARMSET := target/release/warmset
 
 .PHONY: tour tour-long build install install-words install-task install-color test rounds lint \
 	unit smoke test-explorer test-slurm explorer-libraries exact certificates bench live soak many \
-	faults sanitize deb try-deb book clean test-python wheel bench-python
+	faults sanitize deb try-deb book clean test-python wheel bench-python test-kernel \
+	kernel-program
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -168,6 +169,16 @@ sanitize:
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --locked --no-fail-fast \
 		--target $(HOST) --target-dir target/sanitize \
 		-p warmset-sys -p warmset-task -p warmset-machine -p warmset-partition --lib
+
+## The engine in the kernel, tried in a guest under QEMU: a few minutes. Kernel and tools are fetched
+## into target/kernel and not installed. make test-kernel CASES=…
+test-kernel:
+	CARGO="$(CARGO)" sh crates/kernel/guest/test.sh target/kernel $(CASES)
+
+## The program for the kernel, compiled anew by the fetched clang: after its source was changed.
+kernel-program:
+	sh crates/kernel/guest/fetch.sh target/kernel
+	sh crates/kernel/guest/bpf.sh target/kernel crates/kernel/src/bpf/main.bpf.o
 
 ## A package for Debian 12, in target/debian; and, as root, a trial of it in a fresh Debian of its own.
 deb:

@@ -12,7 +12,7 @@ use crate::place::{Nearness, Places};
 use crate::quantum::Quanta;
 use crate::queue::{Queue, is_nobody, task_of};
 use crate::tournament::{Tree, select_key};
-use crate::{Decisions, Event, Job, Place, Policy};
+use crate::{Decisions, Event, Job, Keys, Place, Policy};
 use model::{Duration, Instant, TaskId};
 use std::hint::select_unpredictable;
 use std::sync::Arc;
@@ -24,6 +24,13 @@ pub trait Rank {
     /// Priority and tie alone must tell the jobs of a domain apart: of equal ones it is not known
     /// who is the worst. Where nothing else does, the tie is the index of the task.
     fn key(&self, job: &Job) -> u128;
+
+    /// The same order as data; `None`: it cannot be said so.
+    ///
+    /// Override it where the key is made of a class, the deadline and a tie.
+    fn keys(&self) -> Option<Keys> {
+        None
+    }
 }
 
 /// Earliest deadline first; equal deadlines by earlier release, then by lower task index.
@@ -58,6 +65,16 @@ impl Rank for Edf {
     fn key(&self, job: &Job) -> u128 {
         crate::queue::key(job.deadline.nanos(), self.tie[job.task.index()], job.task)
     }
+
+    fn keys(&self) -> Option<Keys> {
+        Some(Keys {
+            by_deadline: true,
+            class: Vec::new(),
+            tie: self.tie.to_vec(),
+            slices: Vec::new(),
+            servers: None,
+        })
+    }
 }
 
 /// One priority a task.
@@ -79,6 +96,16 @@ impl Rank for Fixed {
     #[inline]
     fn key(&self, job: &Job) -> u128 {
         crate::queue::key(0, self.level[job.task.index()], job.task)
+    }
+
+    fn keys(&self) -> Option<Keys> {
+        Some(Keys {
+            by_deadline: false,
+            class: Vec::new(),
+            tie: self.level.to_vec(),
+            slices: Vec::new(),
+            servers: None,
+        })
     }
 }
 
@@ -403,6 +430,11 @@ impl<R: Rank> Policy for Cluster<R> {
     #[inline]
     fn boundary(&self, from: Instant) -> Option<Instant> {
         self.quanta.as_ref().map(|quanta| quanta.boundary(from))
+    }
+
+    fn keys(&self) -> Option<Keys> {
+        // Between quanta the order says nothing.
+        self.rank.keys().filter(|_| self.quanta.is_none())
     }
 
     #[inline(always)]

@@ -16,6 +16,7 @@
 pub mod catalog;
 pub mod cluster;
 mod ids;
+mod keys;
 mod mtts;
 pub mod phantoms;
 pub mod place;
@@ -28,6 +29,7 @@ pub mod tournament;
 
 pub use catalog::{AnyPlan, Info, Visit};
 pub use ids::{DomainId, Place, ServerId};
+pub use keys::{KeyedChange, KeyedServers, KeyedSlice, Keys};
 pub use plan::{Domain, Plan, Route, Setup};
 pub use profiler::Profiler;
 pub use spec::Spec;
@@ -147,6 +149,13 @@ pub trait Policy {
     #[inline]
     fn is_deliberately_idle(&self, _place: Place) -> bool {
         false
+    }
+
+    /// The order of jobs as data; `None`: only this state machine knows who runs where.
+    ///
+    /// Override it in a policy that does nothing but choose the first jobs of a domain by it.
+    fn keys(&self) -> Option<Keys> {
+        None
     }
 
     /// What finds working set sizes while jobs run; `None`: nothing does. An engine that cannot

@@ -226,11 +226,18 @@ impl Mapping {
     /// # Panics
     /// The word is not within the mapping, or `at`, in bytes, is no multiple of its size.
     pub fn store(&self, at: usize, word: u64) {
+        self.word(at).store(word, Ordering::Relaxed);
+    }
+
+    /// A word that others may read and write at the same time.
+    ///
+    /// # Panics
+    /// As [`Mapping::store`].
+    pub fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at.is_multiple_of(8) && at.checked_add(8).is_some_and(|end| end <= self.size));
         // SAFETY: within the mapping, aligned as it begins at a page, and alive as `self` is. Other
         // accesses at the same time are atomic, or their makers answer for them.
-        let place = unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) };
-        place.store(word, Ordering::Relaxed);
+        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
     }
 }
 

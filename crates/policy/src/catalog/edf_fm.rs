@@ -13,7 +13,7 @@ use crate::cluster::{Cluster, Edf, Rank};
 use crate::place::Nearness;
 use crate::plan::{Plan, Route, Setup, Turns, each_alone};
 use crate::spec::Spec;
-use crate::{DomainId, Job};
+use crate::{DomainId, Job, Keys};
 use model::{Assignment, Error, Result};
 use std::sync::Arc;
 
@@ -116,5 +116,12 @@ impl Rank for MigratoryFirst {
         // Deadlines stay below 2^63 ns: the highest bit is free to tell the classes apart.
         let fixed = !self.migratory[job.task.index()];
         self.edf.key(job) | u128::from(fixed) << 127
+    }
+
+    fn keys(&self) -> Option<Keys> {
+        Some(Keys {
+            class: self.migratory.iter().map(|m| u32::from(!m)).collect(),
+            ..self.edf.keys()?
+        })
     }
 }

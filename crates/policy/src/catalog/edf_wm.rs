@@ -14,7 +14,7 @@ use crate::place::Nearness;
 use crate::plan::{Plan, Route, Setup, each_alone};
 use crate::queue::key;
 use crate::spec::Spec;
-use crate::{Decisions, DomainId, Event, Job, Policy};
+use crate::{Decisions, DomainId, Event, Job, KeyedSlice, Keys, Policy};
 use model::{Assignment, Duration, Error, Instant, Result};
 use std::sync::Arc;
 
@@ -205,6 +205,27 @@ impl Policy for EdfWm {
             }
         }
         self.processor.choose(out);
+    }
+
+    fn keys(&self) -> Option<Keys> {
+        let keyed = |stage: &Stage| KeyedSlice {
+            domain: stage.domain,
+            budget: stage.budget,
+            released: stage.released,
+            due: stage.due,
+            tie: stage.tie,
+        };
+        let slices = |stages: &Arc<[Stage]>| match &**stages {
+            [_] => Vec::new(),
+            stages => stages.iter().map(keyed).collect(),
+        };
+        Some(Keys {
+            by_deadline: true,
+            class: Vec::new(),
+            tie: self.stages.iter().map(|stages| stages[0].tie).collect(),
+            slices: self.stages.iter().map(slices).collect(),
+            servers: None,
+        })
     }
 
     /// The budget of every slice but the last, which takes what is left.

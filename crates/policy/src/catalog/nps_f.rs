@@ -12,9 +12,11 @@ use crate::cluster::{Edf, Rank};
 use crate::plan::{Plan, Route, Setup};
 use crate::queue::{Queue, task_of};
 use crate::spec::Spec;
-use crate::{Decisions, DomainId, Event, NONE, Place, Policy, ServerId};
+use crate::{
+    Decisions, DomainId, Event, KeyedChange, KeyedServers, Keys, NONE, Place, Policy, ServerId,
+};
 use model::assignment::{Slots, Timetable};
-use model::{Assignment, CpuId, CpuSet, Error, Instant, Result};
+use model::{Assignment, CpuId, CpuSet, Duration, Error, Instant, Result};
 
 /// What is known of it.
 pub static INFO: Info = Info {
@@ -136,7 +138,7 @@ pub(super) fn canonical(spec: &Spec, clusters: Option<model::ClusterSpec>) -> Re
 fn is_sound(slots: &Slots, servers: usize) -> bool {
     let mut times = vec![Vec::new(); servers];
     for table in &slots.timetables {
-        let mut after = model::Duration::ZERO;
+        let mut after = Duration::ZERO;
         for turn in &table.turns {
             if turn.start < after || turn.start >= turn.end || turn.end > slots.slot {
                 return false;
@@ -350,6 +352,22 @@ impl Policy for NpsF {
         if place != Place::NONE {
             self.touched.push(place);
         }
+    }
+
+    fn keys(&self) -> Option<Keys> {
+        let change = |change: &Change| KeyedChange {
+            offset: Duration::from_nanos(change.offset),
+            place: change.place,
+            server: (change.server != ServerId::NONE).then_some(change.server),
+        };
+        Some(Keys {
+            servers: Some(KeyedServers {
+                period: Duration::from_nanos(self.slot),
+                server_of: self.server_of.clone(),
+                changes: self.changes.iter().map(change).collect(),
+            }),
+            ..self.rank.keys()?
+        })
     }
 
     fn decide(&mut self, now: Instant, out: &mut impl Decisions) {

@@ -1,0 +1,128 @@
+//! What is tried in the guest: lines of a file, each a case.
+//!
+//! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME]`: the set is `random:N:U:SEED`, N
+//! tasks of total utilization U with periods from 10 ms to 60 ms, or the name of a file of the
+//! guest. A case whose name begins with `sim-` is compared with the simulator.
+
+use generate::{Amount, Method, Range, Recipe};
+use model::{Duration, Enforcement, Error, Ratio, Result, TaskSet};
+use policy::Spec;
+
+/// One of them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Case {
+    /// The name of its trace.
+    pub name: String,
+    /// The policy.
+    pub policy: Spec,
+    /// How long it runs.
+    pub horizon: Duration,
+    /// The task set, as written.
+    pub set: String,
+    /// What happens to overruns.
+    pub enforcement: Enforcement,
+    /// The part of its WCET that a job executes.
+    pub execution: Ratio,
+    /// The process that runs it is killed (signal 9) so long after its start, and everything must be
+    /// as it was before.
+    pub kill: Option<Duration>,
+}
+
+/// Reads a file of cases. Empty lines and those that begin with `#` say nothing.
+///
+/// # Errors
+/// A line that is no case.
+pub fn read(text: &str) -> Result<Vec<Case>> {
+    let lines = text.lines().zip(1..);
+    let lines = lines.filter(|(line, _)| !line.trim().is_empty() && !line.starts_with('#'));
+    lines
+        .map(|(line, number)| one(line).map_err(|e| e.at(format!("line {number} of the cases"))))
+        .collect()
+}
+
+fn one(line: &str) -> Result<Case> {
+    let bad = || {
+        Error::new(format!("`{line}` is no case"))
+            .remedy("write `NAME POLICY FOR SET`, such as `a g-edf 1s random:8:2.5:1`")
+    };
+    let mut words = line.split_whitespace();
+    let mut next = || words.next().ok_or_else(bad);
+    let mut case = Case {
+        name: next()?.to_owned(),
+        policy: next()?.parse()?,
+        horizon: next()?.parse()?,
+        set: next()?.to_owned(),
+        enforcement: Enforcement::Off,
+        execution: "0.9".parse()?,
+        kill: None,
+    };
+    for word in words {
+        match word.split_once('=') {
+            Some(("enforcement", how)) => case.enforcement = how.parse()?,
+            Some(("execution", part)) => case.execution = part.parse()?,
+            Some(("kill", after)) => case.kill = Some(after.parse()?),
+            _ => return Err(bad()),
+        }
+    }
+    Ok(case)
+}
+
+impl Case {
+    /// The task set; `file` reads a file of the guest.
+    ///
+    /// # Errors
+    /// No such set.
+    pub fn tasks(&self, file: impl Fn(&str) -> Result<String>) -> Result<TaskSet> {
+        match self.set.strip_prefix("random:") {
+            Some(given) => random(given),
+            None => model::taskfile::from_toml(&file(&self.set)?),
+        }
+    }
+}
+
+fn random(given: &str) -> Result<TaskSet> {
+    let bad = || {
+        Error::new(format!("`random:{given}` is no set"))
+            .remedy("write `random:TASKS:UTILIZATION:SEED`")
+    };
+    let words: Vec<&str> = given.split(':').collect();
+    let [tasks, total, seed] = words[..] else {
+        return Err(bad());
+    };
+    let recipe = Recipe {
+        amount: Amount::Total {
+            method: Method::RandFixedSum,
+            tasks: tasks.parse().map_err(|_| bad())?,
+            total: total.parse()?,
+            range: Range::new(0.02, 0.8)?,
+        },
+        periods: "uniform:10ms-60ms".parse()?,
+        deadlines: "implicit".parse()?,
+    };
+    recipe.prepare()?.draw(seed.parse().map_err(|_| bad())?, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cases() {
+        let text = "# a remark\n\nx g-edf 1s random:5:1.5:7 enforcement=exact execution=1.2\n";
+        let cases = read(text).unwrap();
+        assert_eq!(cases.len(), 1);
+        assert_eq!(cases[0].enforcement, Enforcement::Exact);
+        let set = cases[0].tasks(|_| unreachable!()).unwrap();
+        assert_eq!(set.len(), 5);
+        assert_eq!(set, cases[0].tasks(|_| unreachable!()).unwrap());
+        for bad in [
+            "x g-edf 1s",
+            "x g-edf 1s random:5",
+            "x y 1s z",
+            "x g-edf 1s z how=so",
+        ] {
+            let cases = read(bad).and_then(|c| c[0].tasks(|name| Err(Error::new(name))));
+            assert!(cases.is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The decisions of a real run and those of the simulator, held against each other.
+//!
+//! The simulator gets the times that the jobs of the run executed. What is compared is the life of
+//! each job: on how many processors' turns it ran, one after the other (on which, where each task
+//! has its own), until its completion. Jobs are taken in the order of their releases, up to a number
+//! of decisions.
+//!
+//! Where two moments that decide are closer than the run can tell, it may decide one way or the
+//! other, and both are right: a job that is released just when another one ends either interrupts it
+//! or does not. Differences of such jobs are counted apart: those whose turns in either schedule
+//! begin or end within [`CLOSE`] of a moment at which the other one decides differently.
+
+use model::watch::Silent;
+use model::{Duration, Error, Instant, Result, TaskSet};
+use policy::Setup;
+use simulate::{Execution, Scenario, Traced};
+use std::collections::BTreeMap;
+use trace::{Event, EventKind, Header, VecSink};
+
+/// Moments that are as close are not told apart.
+pub const CLOSE: Duration = Duration::from_micros(500);
+
+/// A job, by task and number.
+type Name = (u32, u64);
+
+/// A job's time on a processor without a break.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Turn {
+    /// On which.
+    pub cpu: u32,
+    /// From when.
+    pub from: Instant,
+    /// Until when.
+    pub to: Instant,
+}
+
+/// What came of the comparison.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Compared {
+    /// Decisions that were compared.
+    pub decisions: usize,
+    /// Jobs.
+    pub jobs: usize,
+    /// Jobs whose turns are not the same, without those that are too close to tell.
+    pub different: Vec<String>,
+    /// Jobs whose turns are not the same, and too close to tell.
+    pub close: usize,
+}
+
+/// The turns of each job that completes, and the time that it executed.
+fn lives(events: &[Event]) -> BTreeMap<Name, (Vec<Turn>, Duration)> {
+    let mut open: BTreeMap<Name, Vec<Turn>> = BTreeMap::new();
+    let mut lives = BTreeMap::new();
+    for event in events {
+        let name = (event.task.0, event.job);
+        let cpu = event.cpu().map_or(0, |cpu| cpu.0);
+        match event.kind {
+            kind if kind.puts_on() => {
+                let turns = open.entry(name).or_default();
+                turns.push(Turn {
+                    cpu,
+                    from: event.time,
+                    to: event.time,
+                });
+            }
+            EventKind::Preemption | EventKind::Completion => {
+                let Some(turns) = open.get_mut(&name) else {
+                    continue;
+                };
+                if let Some(last) = turns.last_mut() {
+                    last.to = event.time;
+                }
+                if event.kind == EventKind::Completion {
+                    let turns = open.remove(&name).unwrap_or_default();
+                    let executed = turns
+                        .iter()
+                        .map(|turn| turn.to.since(turn.from))
+                        .fold(Duration::ZERO, Duration::saturating_add);
+                    lives.insert(name, (turns, executed));
+                }
+            }
+            _ => {}
+        }
+    }
+    lives
+}
+
+/// Simulates what ran, with the execution times of the run.
+///
+/// # Errors
+/// The trace does not say what it needs.
+pub fn simulated(header: &Header, events: &[Event]) -> Result<Vec<Event>> {
+    let set: &TaskSet = &header.tasks;
+    let stage = &header.stages[0];
+    let setup = Setup {
+        set,
+        platform: &header.platform,
+        assignment: stage.assignment.as_ref(),
+        quantum: Duration::from_millis(1),
+    };
+    let mut executed: Vec<Vec<u64>> = vec![Vec::new(); set.len()];
+    for ((task, _), (_, time)) in lives(events) {
+        executed[task as usize].push(time.nanos());
+    }
+    if executed.iter().any(Vec::is_empty) {
+        return Err(Error::new("a task has no complete job").remedy("run it for longer"));
+    }
+    let end = events.last().map_or(Instant::ZERO, |event| event.time);
+    let scenario = Scenario {
+        execution: Execution::Given(executed),
+        horizon: end.since(Instant::ZERO),
+        ..Scenario::default()
+    };
+    let plan = stage.policy.parse::<policy::Spec>()?.plan(&setup)?;
+    let observer = Traced(VecSink::default());
+    let (_, Traced(sink)) = simulate::simulate(
+        plan,
+        set,
+        &header.platform,
+        &scenario,
+        None,
+        &Silent,
+        observer,
+    )?;
+    Ok(sink.events)
+}
+
+/// Holds the first decisions of a run against those of the simulator.
+pub fn compare(header: &Header, real: &[Event], simulated: &[Event], most: usize) -> Compared {
+    let (run, virtual_run) = (lives(real), lives(simulated));
+    let is_partitioned = match &header.stages[0].assignment {
+        Some(model::Assignment::Clustered(c)) => c.clusters.iter().all(|set| set.len() == 1),
+        _ => false,
+    };
+    let moments = Moments::of(simulated);
+    let mut compared = Compared::default();
+    for release in real.iter().filter(|e| e.kind == EventKind::Release) {
+        let name = (release.task.0, release.job);
+        let (Some((real, _)), Some((simulated, _))) = (run.get(&name), virtual_run.get(&name))
+        else {
+            continue;
+        };
+        if compared.decisions >= most {
+            break;
+        }
+        compared.jobs += 1;
+        // Each turn begins and ends by a decision.
+        compared.decisions += real.len() + 1;
+        let cpus = |turns: &[Turn]| match is_partitioned {
+            true => turns.iter().map(|turn| turn.cpu).collect(),
+            false => vec![0; turns.len()],
+        };
+        let differs = cpus(real) != cpus(simulated) || apart(real, simulated);
+        match differs {
+            false => {}
+            true if moments.are_close(real) || moments.are_close(simulated) => compared.close += 1,
+            true => compared.different.push(format!(
+                "job {} of task {}: {real:?} in the run, {simulated:?} in the simulator",
+                name.1 + 1,
+                name.0 + 1
+            )),
+        }
+    }
+    compared
+}
+
+/// Do turns begin or end at moments that are further apart than a millisecond and a hundredth?
+fn apart(real: &[Turn], simulated: &[Turn]) -> bool {
+    let far = |a: Instant, b: Instant| {
+        let allowed = 4 * CLOSE.nanos();
+        a.since(b).max(b.since(a)).nanos() > allowed
+    };
+    let mut both = real.iter().zip(simulated);
+    both.any(|(a, b)| far(a.from, b.from) || far(a.to, b.to))
+}
+
+/// When jobs are released, and when jobs complete.
+struct Moments {
+    releases: Vec<Instant>,
+    completions: Vec<Instant>,
+}
+
+impl Moments {
+    fn of(events: &[Event]) -> Self {
+        let times = |kind: EventKind| {
+            let found = events.iter().filter(|e| e.kind == kind);
+            found.map(|e| e.time).collect()
+        };
+        Moments {
+            releases: times(EventKind::Release),
+            completions: times(EventKind::Completion),
+        }
+    }
+
+    /// Is a release so close to a completion, within the life of such turns, that they might have
+    /// come the other way round?
+    fn are_close(&self, turns: &[Turn]) -> bool {
+        let (Some(first), Some(last)) = (turns.first(), turns.last()) else {
+            return true;
+        };
+        let near = |a: &[Instant], at: Instant| {
+            let from = a.partition_point(|t| *t + CLOSE < at);
+            a.get(from).is_some_and(|t| *t <= at + CLOSE)
+        };
+        let within = |t: &&Instant| **t + CLOSE >= first.from && **t <= last.to + CLOSE;
+        let completions = self.completions.iter().filter(within);
+        let mut before: Option<Instant> = None;
+        completions.into_iter().any(|at| {
+            let twice = before.replace(*at).is_some_and(|b| at.since(b) <= CLOSE);
+            twice || near(&self.releases, *at)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Platform, Provenance, TaskId, Timing};
+    use trace::Stage;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn header() -> Header {
+        let timings = [(2, 10), (9, 20)].map(|(c, p)| Timing::implicit(ms(c), ms(p)));
+        let stage = Stage {
+            policy: "g-edf".to_owned(),
+            assignment: None,
+            quantum: None,
+        };
+        let set = TaskSet::from_timings(timings.to_vec()).unwrap();
+        Header::simulated(set, Platform::symmetric(1), stage, Provenance::default())
+    }
+
+    fn run() -> (Header, Vec<Event>) {
+        let header = header();
+        let setup = Setup {
+            set: &header.tasks,
+            platform: &header.platform,
+            assignment: None,
+            quantum: ms(1),
+        };
+        let plan = "g-edf"
+            .parse::<policy::Spec>()
+            .unwrap()
+            .plan(&setup)
+            .unwrap();
+        let scenario = Scenario {
+            horizon: ms(100),
+            ..Scenario::default()
+        };
+        let sink = Traced(VecSink::default());
+        let platform = &header.platform;
+        let (_, Traced(sink)) = simulate::simulate(
+            plan,
+            &header.tasks,
+            platform,
+            &scenario,
+            None,
+            &Silent,
+            sink,
+        )
+        .unwrap();
+        (header, sink.events)
+    }
+
+    #[test]
+    fn a_simulated_run_equals_itself() {
+        let (header, events) = run();
+        let again = simulated(&header, &events).unwrap();
+        let compared = compare(&header, &events, &again, 500);
+        assert_eq!((compared.different.len(), compared.close), (0, 0));
+        assert!(compared.jobs >= 14, "{compared:?}");
+    }
+
+    #[test]
+    fn a_job_that_runs_in_another_order_is_found() {
+        let (header, mut events) = run();
+        let again = simulated(&header, &events).unwrap();
+        for event in &mut events {
+            // The second job of the long task runs 5 ms later than it should.
+            let moved =
+                event.task == TaskId(1) && event.job == 1 && event.kind != EventKind::Release;
+            if moved {
+                event.time = event.time + ms(5);
+            }
+        }
+        let compared = compare(&header, &events, &again, 500);
+        assert_eq!(compared.different.len(), 1, "{compared:?}");
+    }
+}

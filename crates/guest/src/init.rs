@@ -1,0 +1,190 @@
+//! What the guest does: runs each case within its kernel, writes the traces to a port, and turns
+//! itself off.
+
+use crate::archive;
+use crate::case::{self, Case};
+use analyze::assign::{self, How};
+use kernel::plan::Given;
+use machine::Machine;
+use model::watch::Silent;
+use model::{Duration, Error, Provenance, Result, TaskSet};
+use policy::Setup;
+use rustix::mount::{MountFlags, mount};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Instant;
+use trace::{FileSink, Header, Origin, Stage};
+use workload::{Until, Work};
+
+/// Where traces go.
+const PORT: &str = "/dev/vport0p1";
+const CASES: &str = "/cases";
+/// How long a process may take to come to its end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Mounts what is needed, runs the cases, and turns the machine off. For the first process.
+pub fn main() {
+    for (what, at) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
+        if let Err(e) = mount(what, at, what, MountFlags::empty(), None::<&std::ffi::CStr>) {
+            println!("guest: cannot mount {what}: {e}");
+        }
+    }
+    match all() {
+        Ok(()) => println!("guest: all cases are done"),
+        Err(e) => println!("guest: error: {e}"),
+    }
+    let _ = std::io::stdout().flush();
+    rustix::fs::sync();
+    let off = rustix::system::reboot(rustix::system::RebootCommand::PowerOff);
+    println!("guest: cannot turn off: {off:?}");
+}
+
+fn all() -> Result<()> {
+    let port = fs::OpenOptions::new().write(true).open(PORT);
+    let mut port = port.map_err(|e| Error::io(PORT, "open the port", &e))?;
+    let broken = |e: std::io::Error| Error::io(PORT, "write to the port", &e);
+    for case in cases()? {
+        let begun = Instant::now();
+        let said = watched(&case);
+        let (what, file) = match &said {
+            Ok(()) => ("well".to_owned(), "well".to_owned()),
+            Err(e) => (format!("error: {e}"), e.to_string()),
+        };
+        println!(
+            "guest: {}: {} in {:.1?}: {what}",
+            case.name,
+            case.policy,
+            begun.elapsed()
+        );
+        archive::write(&mut port, &format!("{}.result", case.name), file.as_bytes())
+            .map_err(broken)?;
+        let path = trace_of(&case);
+        if let Ok(bytes) = fs::read(&path) {
+            archive::write(&mut port, &format!("{}.wtrace", case.name), &bytes).map_err(broken)?;
+        }
+        let _ = fs::remove_file(&path);
+    }
+    archive::finish(&mut port).map_err(broken)
+}
+
+fn cases() -> Result<Vec<Case>> {
+    let text = fs::read_to_string(CASES).map_err(|e| Error::io(CASES, "read the cases", &e))?;
+    case::read(&text)
+}
+
+fn trace_of(case: &Case) -> PathBuf {
+    Path::new("/out").join(&case.name)
+}
+
+/// Runs a case in a process of its own, and looks whether the kernel is as it was before.
+fn watched(case: &Case) -> Result<()> {
+    let failed = |what: String| Err(Error::new(what).at(&case.name));
+    let mut child = Command::new("/init")
+        .args(["run", &case.name])
+        .spawn()
+        .map_err(|e| Error::io("/init", "start it", &e))?;
+    let ended = |child: &mut Child, limit: Duration| {
+        let late = Instant::now() + std::time::Duration::from_nanos(limit.nanos());
+        while Instant::now() < late {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Some(status);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        None
+    };
+    if let Some(after) = case.kill {
+        if ended(&mut child, after).is_some() {
+            return failed("it ended before it could be killed".to_owned());
+        }
+        let _ = child.kill();
+    }
+    let Some(status) = ended(&mut child, PATIENCE) else {
+        let _ = child.kill();
+        return failed(format!("it does not come to its end within {PATIENCE}"));
+    };
+    if !status.success() && case.kill.is_none() {
+        return failed(format!("it ended with {status}"));
+    }
+    match fs::read_to_string("/sys/kernel/sched_ext/state") {
+        Ok(state) if state.trim() == "disabled" => Ok(()),
+        state => failed(format!("sched_ext is left behind: {state:?}")),
+    }
+}
+
+/// Runs the case of this name, in this process.
+///
+/// # Errors
+/// No such case; it failed, or lost events.
+pub fn run(name: &str) -> Result<()> {
+    let cases = cases()?;
+    let Some(case) = cases.iter().find(|case| case.name == name) else {
+        return Err(Error::new(format!("there is no case `{name}`")));
+    };
+    match one(case, &trace_of(case))? {
+        0 => Ok(()),
+        lost => Err(Error::new(format!("{lost} events are lost"))),
+    }
+}
+
+/// Runs a case. Returns how many events were lost.
+fn one(case: &Case, path: &Path) -> Result<u64> {
+    let machine = machine::this_machine()?;
+    let platform = &machine.platform;
+    let set = case.tasks(|name| {
+        fs::read_to_string(name).map_err(|e| Error::io(name, "read the task set", &e))
+    })?;
+    let made = assign::assign(&case.policy, &set, platform, &How::default())?;
+    let assignment = made.map_err(|_| Error::new("the set cannot be assigned"))?;
+    let setup = Setup {
+        set: &set,
+        platform,
+        assignment: assignment.as_ref(),
+        quantum: Duration::from_millis(1),
+    };
+    let plan = case.policy.plan(&setup)?;
+    let given = Given {
+        set: &set,
+        platform,
+        enforcement: case.enforcement,
+        horizon: case.horizon,
+    };
+    let plan = kernel::plan::of(&case.policy.to_string(), &plan, &given)?;
+    let stage = Stage {
+        policy: case.policy.to_string(),
+        assignment,
+        quantum: None,
+    };
+    let mut sink: FileSink<File> = FileSink::create(path, &header(case, &set, &machine, stage))?;
+    let works = works(case, &set)?;
+    let outcome = kernel::engine::run(&plan, &set, works, &Silent, &mut sink, |_| {})?;
+    sink.finish()?;
+    Ok(outcome.lost)
+}
+
+fn works(case: &Case, set: &TaskSet) -> Result<Vec<Box<dyn Work>>> {
+    let one = |task: model::TaskId| {
+        let (wcet, part) = (set.timings()[task.index()].wcet.nanos(), case.execution);
+        let length = u128::from(wcet) * u128::from(part.num()) / u128::from(part.den());
+        let length = Duration::from_nanos(u64::try_from(length).unwrap_or(u64::MAX));
+        workload::make_in(set, task, length, Until::Clock, 1, None).map(|(work, _)| work)
+    };
+    set.ids().map(one).collect()
+}
+
+fn header(case: &Case, set: &TaskSet, machine: &Machine, stage: Stage) -> Header {
+    let provenance = Provenance {
+        source: "warmset, within a guest".to_owned(),
+        machine: machine.fact("model").unwrap_or_default().to_owned(),
+        kernel: machine.fact("kernel").unwrap_or_default().to_owned(),
+        settings: machine.settings(),
+        ..Provenance::default()
+    };
+    Header {
+        origin: Origin::Real,
+        enforcement: Some(case.enforcement),
+        ..Header::simulated(set.clone(), machine.platform.clone(), stage, provenance)
+    }
+}

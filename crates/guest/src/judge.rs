@@ -1,0 +1,146 @@
+//! Judges what a guest has brought out: each trace by the checker, and by the simulator.
+
+use crate::archive;
+use crate::decisions::{self, Compared};
+use model::{Duration, Error, Result};
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::Path;
+use trace::check::Options;
+use trace::{Checker, EventKind, Reader, Sink, VecSink, Verdict};
+
+/// What is allowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How long a decision may be overdue.
+    pub tolerance: Duration,
+    /// Of all decisions that were overdue, those of a thousand but one may be so by this.
+    pub usual: Duration,
+    /// So many decisions are compared with the simulator's.
+    pub decisions: usize,
+    /// So many of a hundred jobs may be too close to tell.
+    pub close_percent: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            tolerance: Duration::from_millis(8),
+            usual: Duration::from_millis(1),
+            decisions: 500,
+            close_percent: 20,
+        }
+    }
+}
+
+/// What came of one case.
+#[derive(Debug)]
+pub struct Judged {
+    /// Its name.
+    pub name: String,
+    /// The policy.
+    pub policy: String,
+    /// Jobs that completed.
+    pub jobs: usize,
+    /// What the checker says.
+    pub verdict: Verdict,
+    /// What the simulator says, where it was asked.
+    pub compared: Option<Compared>,
+    /// What is wrong.
+    pub faults: Vec<String>,
+}
+
+/// Unpacks an archive into a directory.
+///
+/// # Errors
+/// It cannot be read, is cut off, or a file cannot be written.
+pub fn unpack(archive: &Path, into: &Path) -> Result<Vec<String>> {
+    let file = File::open(archive).map_err(|e| Error::io(archive, "read the archive", &e))?;
+    let files = archive::read(&mut BufReader::new(file)).map_err(|e| e.at(archive.display()))?;
+    fs::create_dir_all(into).map_err(|e| Error::io(into, "make the directory", &e))?;
+    let mut names = Vec::new();
+    for (name, bytes) in files {
+        if name.contains('/') {
+            return Err(Error::new(format!("`{name}` is no name of a trace")).at(archive.display()));
+        }
+        let path = into.join(&name);
+        fs::write(&path, bytes).map_err(|e| Error::io(&path, "write the trace", &e))?;
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// Judges one trace.
+///
+/// # Errors
+/// It cannot be read.
+pub fn judge(path: &Path, limits: &Limits) -> Result<Judged> {
+    let mut reader = Reader::open(path)?;
+    let mut all = VecSink::default();
+    let condition = reader.replay(&mut all)?;
+    let header = reader.header().clone();
+    let options = Options {
+        tolerance: limits.tolerance,
+        ..Options::for_trace(&header)
+    };
+    let mut checker = Checker::new(header.clone(), options)?;
+    for event in &all.events {
+        checker.record(*event);
+    }
+    let verdict = checker.finish();
+    let mut faults: Vec<String> = verdict
+        .first
+        .iter()
+        .map(|v| format!("{}: {}", v.rule, v.text))
+        .collect();
+    if !condition.is_whole() {
+        faults.push("the trace is not whole".to_owned());
+    }
+    if verdict.lost > 0 {
+        faults.push(format!("{} events are lost", verdict.lost));
+    }
+    if verdict.overdue.p999_ns > limits.usual.nanos() {
+        faults.push(format!(
+            "decisions are overdue by {} at 999 of 1000",
+            Duration::from_nanos(verdict.overdue.p999_ns)
+        ));
+    }
+    let completions = all
+        .events
+        .iter()
+        .filter(|e| e.kind == EventKind::Completion);
+    let jobs = completions.count();
+    if jobs == 0 {
+        faults.push("no job is complete".to_owned());
+    }
+    let name = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let compared = match name.starts_with("sim-") {
+        true => {
+            let simulated = decisions::simulated(&header, &all.events)?;
+            let most = limits.decisions;
+            Some(decisions::compare(&header, &all.events, &simulated, most))
+        }
+        false => None,
+    };
+    if let Some(compared) = &compared {
+        faults.extend(compared.different.iter().take(5).cloned());
+        if compared.close * 100 > compared.jobs * limits.close_percent {
+            faults.push(format!(
+                "{} of {} jobs are too close to tell",
+                compared.close, compared.jobs
+            ));
+        }
+    }
+    Ok(Judged {
+        name,
+        policy: header.stages[0].policy.clone(),
+        jobs,
+        verdict,
+        compared,
+        faults,
+    })
+}

@@ -1,0 +1,13 @@
+//! A machine under QEMU in which the engine in the kernel runs: what the machine starts with
+//! ([`pack`]), what it does (`init`), what it brings out ([`archive`]), and what is made of that
+//! ([`judge`]). `make test-kernel` calls all of it by way of one static program.
+
+#![forbid(unsafe_code)]
+
+pub mod archive;
+pub mod case;
+pub mod decisions;
+#[cfg(feature = "init")]
+pub mod init;
+pub mod judge;
+pub mod pack;

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The clock of the run, the names of processors, and the trace. */
+#ifndef WARMSET_EVENTS_H
+#define WARMSET_EVENTS_H
+
+static u64 clock(void)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	return now > plan.origin ? now - plan.origin : 0;
+}
+
+static u64 rest_of(u32 task, u32 cpu, u32 kind, u32 flags)
+{
+	return task | (u64)plan.cpu_of[cpu % MAX_CPUS] << 32 | (u64)kind << 48 | (u64)flags << 56;
+}
+
+static __always_inline bool put(u64 time, u64 job, u64 argument, u64 rest)
+{
+	struct record *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+
+	if (!record)
+		return false;
+	record->time = time;
+	record->job = job;
+	record->argument = argument;
+	record->rest = rest;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+/* Writes an event of a processor, or counts that it is lost. What was lost before is told first. */
+static __always_inline void tell(u64 time, u32 cpu, u32 kind, u32 task, u64 job, u64 argument, u32 flags)
+{
+	u64 count;
+
+	/* The verifier has to see the bound here, whatever the compiler knows. */
+	barrier_var(cpu);
+	cpu &= MAX_CPUS - 1;
+	count = lost[cpu];
+	if (count) {
+		if (!put(time, 0, count, rest_of(NO_TASK, cpu, LOST, 0))) {
+			__sync_fetch_and_add(&lost[cpu], 1);
+			return;
+		}
+		__sync_fetch_and_sub(&lost[cpu], count);
+	}
+	if (!put(time, job, argument, rest_of(task, cpu, kind, flags)))
+		__sync_fetch_and_add(&lost[cpu], 1);
+}
+
+/* The stamp of what is noted under the lock of a domain: later than all before, so that what is
+ * noted later is told later.
+ */
+static u64 stamp(u32 domain, u64 now)
+{
+	struct domain *d = &domains[domain % MAX_DOMAINS];
+
+	if (now <= d->latest)
+		now = d->latest + 1;
+	d->latest = now;
+	return now;
+}
+
+/* The slot of a processor of the kernel, or NONE. */
+static s32 slot_of(u32 cpu)
+{
+	return cpu < MAX_NUMBER ? plan.slot_of[cpu] : NONE;
+}
+
+static s32 slot_here(void)
+{
+	return slot_of(bpf_get_smp_processor_id());
+}
+
+static u32 cpu_of(u32 slot)
+{
+	return plan.cpu_of[slot % MAX_CPUS];
+}
+
+/* The task of a thread, or NONE. */
+static s32 task_of(struct task_struct *p)
+{
+	s32 pid = p->pid;
+	u32 *index = bpf_map_lookup_elem(&members, &pid);
+
+	if (!index || *index >= MAX_TASKS || over)
+		return NONE;
+	return *index;
+}
+
+#endif

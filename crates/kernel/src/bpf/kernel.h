@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The parts of the kernel's types that the program reads. Their places in the kernel that is there
+ * are found when the program is loaded (CO-RE), so that one object serves all kernels, and building
+ * it needs no kernel.
+ */
+#ifndef WARMSET_KERNEL_H
+#define WARMSET_KERNEL_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef int s32;
+typedef unsigned long long u64;
+typedef long long s64;
+typedef u8 __u8;
+typedef u16 __u16;
+typedef u32 __u32;
+typedef s32 __s32;
+typedef u64 __u64;
+typedef s64 __s64;
+typedef u16 __be16;
+typedef u32 __be32;
+typedef u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_ANY = 0,
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_F_TIMER_ABS = 1,
+	BPF_F_TIMER_CPU_PIN = 2,
+	CLOCK_MONOTONIC = 1,
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sched_ext_entity {
+	u64 slice;
+};
+
+struct task_struct {
+	int pid;
+	struct sched_ext_entity scx;
+};
+
+enum scx_exit_kind {
+	SCX_EXIT_NONE = 0,
+};
+
+struct scx_exit_info {
+	enum scx_exit_kind kind;
+	s64 exit_code;
+	const char *reason;
+	char *msg;
+};
+
+#pragma clang attribute pop
+
+struct scx_init_task_args;
+struct scx_exit_task_args;
+
+struct bpf_timer {
+	u64 opaque[2];
+} __attribute__((aligned(8)));
+
+struct bpf_iter_num {
+	u64 opaque[1];
+} __attribute__((aligned(8)));
+
+struct bpf_spin_lock {
+	u32 val;
+};
+
+/* The members that this scheduler has; the loader finds them by their names. */
+struct sched_ext_ops {
+	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
+	void (*enqueue)(struct task_struct *p, u64 enq_flags);
+	void (*dispatch)(s32 cpu, struct task_struct *prev);
+	void (*running)(struct task_struct *p);
+	void (*stopping)(struct task_struct *p, bool runnable);
+	bool (*yield)(struct task_struct *from, struct task_struct *to);
+	void (*update_idle)(s32 cpu, bool idle);
+	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
+	s32 (*init)(void);
+	void (*exit)(struct scx_exit_info *info);
+	u64 flags;
+	u32 timeout_ms;
+	char name[128];
+};
+
+/* Flags and places, as they are since Linux 6.12. */
+#define SCX_OPS_KEEP_BUILTIN_IDLE (1ULL << 0)
+#define SCX_OPS_ENQ_LAST (1ULL << 1)
+#define SCX_OPS_SWITCH_PARTIAL (1ULL << 3)
+#define SCX_DSQ_GLOBAL (1ULL << 63 | 1)
+#define SCX_DSQ_LOCAL (1ULL << 63 | 2)
+#define SCX_KICK_PREEMPT (1ULL << 1)
+#define SCX_SLICE_DFL 20000000ULL
+#define SCX_SLICE_INF (~0ULL)
+
+#endif

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Carries out plans in the kernel (sched_ext): domains of processors, an order of jobs by key,
+ * releases by timers, budgets. It knows no policy: what it needs of one is data that the loader
+ * puts into `plan` (DESIGN, principle 1).
+ *
+ * How it works. Each domain has a lock. Releases, completions and budgets that are used up are
+ * noted under it and followed by one decision, `decide`, which links jobs to processors: of the
+ * ready jobs of a domain of k processors the k first by key have one (002 §2.2.2, §2.2.3). Linking
+ * is data only. A processor whose link has changed is interrupted, and takes the task of its link
+ * in `dispatch`. Jobs that no processor takes stay in the custody of this program: the kernel keeps
+ * them in no queue.
+ *
+ * A job is never on two processors. A task that is linked elsewhere while it still runs comes into
+ * custody when it has left its processor, and only then that processor calls the one that it is
+ * linked to: migrations are pushed (002 §4.4.2).
+ *
+ * The end of a job is `sched_yield`, after the task has counted it in its page: a call without
+ * arguments that the scheduler is asked about at once, after which the task is still runnable. So
+ * the next job needs no wake-up, only a decision. A yield that counts nothing is an ordinary one.
+ *
+ * The trace is what happened: each event is stamped where it takes effect, by the processor on
+ * which it does. Under the lock nothing can be called, so events are written behind it.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include "intf.h"
+
+char _license[] SEC("license") = "GPL";
+
+extern void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags) __ksym;
+extern u32 scx_bpf_dispatch_nr_slots(void) __ksym;
+extern void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
+extern void bpf_task_release(struct task_struct *p) __ksym;
+
+#include "state.h"
+#include "events.h"
+#include "decide.h"
+#include "jobs.h"
+
+static u64 release_of(u32 index, u64 number)
+{
+	const struct task_plan *p = &plan.task[at(index)];
+
+	return p->phase + number * p->period;
+}
+
+/* Tells which servers are served no more, and then which are from now on. */
+static __noinline int tell_servers(u32 domain, u64 now)
+{
+	u64 changing = domains[domain % MAX_DOMAINS].changing;
+	u32 cpu;
+
+	bpf_for(cpu, 0, MAX_CPUS) {
+		if ((changing >> cpu & 1) && cpus[cpu].served != NONE)
+			tell(now, cpu, SERVER_END, NO_TASK, 0, cpus[cpu].served, 0);
+	}
+	bpf_for(cpu, 0, MAX_CPUS) {
+		if ((changing >> cpu & 1) && cpus[cpu].serves != NONE)
+			tell(now, cpu, SERVER_BEGIN, NO_TASK, 0, cpus[cpu].serves, 0);
+	}
+	return 0;
+}
+
+/* Releases all that is due in a domain, decides once, and sleeps until the next release. */
+static int on_release(void *map, u32 *key, struct timer *timer)
+{
+	u32 domain = *key, i;
+	u64 now, changed;
+	struct domain *d;
+	struct lock *lock;
+
+	if (domain >= MAX_DOMAINS || over)
+		return 0;
+	d = &domains[domain];
+	lock = bpf_map_lookup_elem(&locks, &domain);
+	if (!lock)
+		return 0;
+	now = clock();
+	d->next = NEVER;
+	d->fresh_count = 0;
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	bpf_for(i, 0, 2 * plan.tasks) {
+		u32 index = at(i / 2), turn = i & 1;
+		struct task *t = &tasks[index];
+		u64 number = t->next[turn], due;
+
+		if (plan.task[index].home[turn] != domain || number == NEVER)
+			continue;
+		due = release_of(index, number);
+		if (due < plan.horizon && due <= now) {
+			t->next[turn] = next_of_turn(index, turn, number + 1);
+			if (t->home == domain && !t->current && t->number == number)
+				begin(index);
+			d->fresh[d->fresh_count % MAX_TASKS] = index;
+			d->fresh_number[d->fresh_count % MAX_TASKS] = number;
+			d->fresh_count++;
+			if (t->next[turn] == NEVER)
+				continue;
+			due = release_of(index, t->next[turn]);
+		}
+		if (due < plan.horizon && due < d->next)
+			d->next = due;
+	}
+	turn_over(domain, now);
+	changed = decide(domain) | d->changing;
+	bpf_spin_unlock(&lock->lock);
+	tell_servers(domain, now);
+	bpf_for(i, 0, MAX_TASKS) {
+		u64 number, set;
+		u32 index;
+		s32 cpu;
+
+		if (i >= d->fresh_count)
+			break;
+		index = at(d->fresh[at(i)]);
+		number = d->fresh_number[at(i)];
+		cpu = tasks[index].last;
+		set = plan.domain[domain % MAX_DOMAINS].cpus;
+		if (cpu < 0 || !(set >> (cpu & 63) & 1))
+			cpu = lowest(set);
+		tell(now, cpu, RELEASE, index, number,
+		     release_of(index, number) + plan.task[index].deadline, 0);
+		tell_window(index, now);
+	}
+	call(changed);
+	if (d->next != NEVER)
+		bpf_timer_start(&timer->timer, plan.origin + d->next,
+				BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+	return 0;
+}
+
+/* The task of a thread whose domain and lock are known, or NONE. */
+static s32 known(struct task_struct *p, u32 *domain, struct lock **lock)
+{
+	s32 index = task_of(p);
+
+	if (index < 0 || index >= MAX_TASKS)
+		return NONE;
+	*domain = tasks[index].home;
+	*lock = bpf_map_lookup_elem(&locks, domain);
+	return *lock ? index : NONE;
+}
+
+/* Where a task was: who runs is decided by links alone. */
+SEC("struct_ops/select_cpu")
+s32 BPF_PROG(warmset_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	return prev_cpu;
+}
+
+/* A task can run and is on no processor: it comes into custody. */
+SEC("struct_ops/enqueue")
+void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct lock *lock;
+	u64 now, changed = 0, job = 0;
+	bool woke = false;
+	u32 domain;
+	s32 index = known(p, &domain, &lock), link, cpu = 0;
+
+	if (index < 0 || index >= MAX_TASKS) {
+		/* No task of the plan, or the run is over: first come, first served. */
+		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+		return;
+	}
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	if (!tasks[index].inside) {
+		tasks[index].inside = 1;
+		__sync_fetch_and_add(&inside, 1);
+	}
+	if (tasks[index].blocked) {
+		tasks[index].blocked = 0;
+		woke = tasks[index].current && tasks[index].seen != NONE;
+		job = tasks[index].number;
+		cpu = tasks[index].seen;
+		changed = decide(domain);
+	}
+	link = tasks[index].link;
+	bpf_spin_unlock(&lock->lock);
+	if (woke)
+		tell(now, cpu, WAKE_UP, index, job, 0, 0);
+	/* The processor that waits for it is called when it is really here. */
+	if (link >= 0 && link < MAX_CPUS)
+		changed |= 1ULL << link;
+	call(changed);
+}
+
+/* The run is over, and tasks may be in custody: each is dispatched. What is not in custody the
+ * kernel drops.
+ */
+static __noinline int let_go(void)
+{
+	u32 i;
+
+	bpf_for(i, 0, plan.tasks) {
+		struct task_struct *p;
+
+		if (!scx_bpf_dispatch_nr_slots())
+			break;
+		p = bpf_task_from_pid(plan.thread[at(i + let_go_from)]);
+		if (!p)
+			continue;
+		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, 0);
+		bpf_task_release(p);
+	}
+	/* Another one is first next time: there may be more tasks than a processor may dispatch. */
+	let_go_from++;
+	return 0;
+}
+
+/* A processor looks for something to do. */
+SEC("struct_ops/dispatch")
+void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
+{
+	s32 slot = slot_of(cpu), index;
+	struct task_struct *p;
+
+	if (over) {
+		let_go();
+		return;
+	}
+	if (slot < 0 || slot >= MAX_CPUS)
+		return;
+	index = cpus[slot].link;
+	if (index < 0 || index >= MAX_TASKS)
+		return;
+	if (prev && prev->pid == plan.thread[index]) {
+		prev->scx.slice = SCX_SLICE_INF;
+		return;
+	}
+	/* Where it is not in custody yet, the kernel drops this, and `enqueue` calls again. */
+	p = bpf_task_from_pid(plan.thread[index]);
+	if (!p)
+		return;
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+	bpf_task_release(p);
+}
+
+SEC("struct_ops/running")
+void BPF_PROG(warmset_running, struct task_struct *p)
+{
+	u32 cpu = slot_here(), domain, kind = 0;
+	struct lock *lock;
+	s32 index = known(p, &domain, &lock), from = NONE;
+	bool misplaced;
+	u64 now, job = 0;
+
+	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS)
+		return;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	struct task *t = &tasks[index];
+
+	t->on = cpu;
+	t->began = now;
+	cpus[cpu].on = index;
+	cpus[cpu].idle = 0;
+	misplaced = t->link != (s32)cpu;
+	if (t->current && !misplaced) {
+		from = t->seen;
+		kind = from == NONE ? START : from == (s32)cpu ? RESUMPTION : MIGRATION;
+		t->seen = cpu;
+		t->shown = 1;
+		job = t->number;
+	}
+	bpf_spin_unlock(&lock->lock);
+	if (kind) {
+		tell_window(index, now);
+		tell(now, cpu, kind, index, job, kind == MIGRATION ? cpu_of(from) : 0, 0);
+		watch_budget(index, cpu, now);
+	}
+	if (misplaced)
+		scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
+}
+
+SEC("struct_ops/stopping")
+void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
+{
+	u32 cpu = slot_here(), domain;
+	struct news news = {};
+	struct lock *lock;
+	s32 index = known(p, &domain, &lock);
+	u64 now, job = 0, changed = 0;
+	bool left = false, ended;
+
+	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS)
+		return;
+	/* It goes into custody, not to the head of the processor's own queue. */
+	p->scx.slice = 0;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	struct task *t = &tasks[index];
+
+	account(t, now);
+	t->on = NONE;
+	cpus[cpu].on = NONE;
+	if (!runnable)
+		t->blocked = 1;
+	ended = take_done(index, &news);
+	if (!ended) {
+		left = t->shown;
+		job = t->number;
+		t->shown = 0;
+		if (!runnable)
+			unlink_task(index);
+	}
+	if (ended || !runnable)
+		changed = decide(domain);
+	bpf_spin_unlock(&lock->lock);
+	if (ended) {
+		tell_end(index, now, cpu, &news, 0);
+		tell_window(index, now);
+	} else if (left)
+		tell(now, cpu, runnable ? PREEMPTION : SUSPENSION, index, job, 0, 0);
+	call(changed);
+	if (ended && tasks[index].home != domain)
+		hand_over(index);
+}
+
+/* The task has counted the end of a job in its page, and asks for the next one. */
+SEC("struct_ops/yield")
+bool BPF_PROG(warmset_yield, struct task_struct *from, struct task_struct *to)
+{
+	u32 cpu = slot_here(), domain;
+	struct news news = {};
+	struct lock *lock;
+	s32 index = known(from, &domain, &lock);
+	u64 now, changed = 0;
+	bool ended, stays;
+
+	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS) {
+		from->scx.slice = 0;
+		return false;
+	}
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	account(&tasks[index], now);
+	ended = take_done(index, &news);
+	if (ended) {
+		changed = decide(domain);
+		go_on(index, cpu, now, &news);
+	}
+	stays = tasks[index].link == (s32)cpu;
+	bpf_spin_unlock(&lock->lock);
+	if (ended) {
+		tell_end(index, now, cpu, &news, 0);
+		tell_window(index, now);
+	}
+	if (news.goes_on)
+		watch_budget(index, cpu, now);
+	if (!stays)
+		from->scx.slice = 0;
+	call(changed & ~(1ULL << cpu));
+	if (ended && tasks[index].home != domain)
+		hand_over(index);
+	return false;
+}
+
+/* A processor has nothing to do. */
+SEC("struct_ops/update_idle")
+void BPF_PROG(warmset_update_idle, s32 cpu, bool idle)
+{
+	s32 slot = slot_of(cpu);
+
+	/* Before time zero there is no trace. */
+	if (slot < 0 || slot >= MAX_CPUS || !idle || over || bpf_ktime_get_ns() < plan.origin)
+		return;
+	if (!cpus[slot].idle && cpus[slot].on == NONE) {
+		cpus[slot].idle = 1;
+		tell(clock(), slot, IDLE, NO_TASK, 0, 0, 0);
+	}
+}
+
+/* Nobody runs, and nobody has run. */
+SEC("struct_ops.s/init")
+s32 BPF_PROG(warmset_init)
+{
+	u32 i;
+
+	bpf_for(i, 0, MAX_TASKS) {
+		struct task *t = &tasks[at(i)];
+
+		t->link = t->on = t->last = t->seen = NONE;
+	}
+	bpf_for(i, 0, MAX_CPUS) {
+		cpus[i % MAX_CPUS].link = NONE;
+		cpus[i % MAX_CPUS].on = NONE;
+		cpus[i % MAX_CPUS].idle = 1;
+		cpus[i % MAX_CPUS].serves = NONE;
+		cpus[i % MAX_CPUS].due = NONE;
+	}
+	return 0;
+}
+
+/* The thread that has loaded the program is dead. Its process dies, too, and with the last of its
+ * threads the program; those that are in custody have to run to die.
+ */
+SEC("struct_ops/exit_task")
+void BPF_PROG(warmset_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	u32 i;
+
+	if (!plan.loader || p->pid != plan.loader || over)
+		return;
+	over = 1;
+	bpf_for(i, 0, MAX_DOMAINS)
+		call(plan.domain[i % MAX_DOMAINS].cpus);
+}
+
+SEC("struct_ops/exit")
+void BPF_PROG(warmset_exit, struct scx_exit_info *info)
+{
+	ending.code = info->exit_code;
+	bpf_probe_read_kernel_str(ending.reason, sizeof(ending.reason), info->reason);
+	bpf_probe_read_kernel_str(ending.message, sizeof(ending.message), info->msg);
+	ending.kind = info->kind;
+}
+
+/* Makes the timers of a domain and its processors, and arms the first. The loader calls it on the
+ * first processor of the domain: timers go off where they are armed.
+ */
+SEC("syscall")
+int warmset_start(struct request *request)
+{
+	u32 domain = request->domain, cpu, i;
+	struct timer *timer;
+	u64 set;
+
+	if (domain >= MAX_DOMAINS)
+		return 1;
+	bpf_for(i, 0, 2 * plan.tasks) {
+		u32 index = at(i / 2), turn = i & 1;
+
+		if (plan.task[index].home[turn] == domain)
+			tasks[index].next[turn] = next_of_turn(index, turn, 0);
+		tasks[index].home = home_of(index, 0);
+	}
+	bpf_for(i, 0, plan.tasks) {
+		u32 key = at(i);
+
+		if (!plan.task[key].parts || plan.task[key].home[0] != domain)
+			continue;
+		timer = bpf_map_lookup_elem(&arrivals, &key);
+		if (!timer || bpf_timer_init(&timer->timer, &arrivals, CLOCK_MONOTONIC))
+			return 5;
+		bpf_timer_set_callback(&timer->timer, on_arrival);
+	}
+	set = plan.domain[domain % MAX_DOMAINS].cpus;
+	bpf_for(cpu, 0, MAX_CPUS) {
+		u32 key = cpu;
+
+		if (!(set >> cpu & 1))
+			continue;
+		timer = bpf_map_lookup_elem(&budgets, &key);
+		if (!timer || bpf_timer_init(&timer->timer, &budgets, CLOCK_MONOTONIC))
+			return 2;
+		bpf_timer_set_callback(&timer->timer, on_budget);
+	}
+	timer = bpf_map_lookup_elem(&releases, &domain);
+	if (!timer || bpf_timer_init(&timer->timer, &releases, CLOCK_MONOTONIC))
+		return 3;
+	bpf_timer_set_callback(&timer->timer, on_release);
+	if (bpf_timer_start(&timer->timer, plan.origin, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN))
+		return 4;
+	return 0;
+}
+
+/* Jobs of programs that take no part stay with the fair class. Only tasks of the plan come here.
+ * A processor that has no job looks here before it goes on with what it ran: hence ENQ_LAST.
+ */
+SEC(".struct_ops.link")
+struct sched_ext_ops warmset = {
+	.select_cpu = (void *)warmset_select_cpu,
+	.enqueue = (void *)warmset_enqueue,
+	.dispatch = (void *)warmset_dispatch,
+	.running = (void *)warmset_running,
+	.stopping = (void *)warmset_stopping,
+	.yield = (void *)warmset_yield,
+	.update_idle = (void *)warmset_update_idle,
+	.init = (void *)warmset_init,
+	.exit_task = (void *)warmset_exit_task,
+	.exit = (void *)warmset_exit,
+	.flags = SCX_OPS_SWITCH_PARTIAL | SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE,
+	.timeout_ms = 30000,
+	.name = "warmset",
+};

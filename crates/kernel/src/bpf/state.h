@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the program knows: tasks, processors, domains, in memory that the verifier knows the bounds of;
+ * and its maps. */
+#ifndef WARMSET_STATE_H
+#define WARMSET_STATE_H
+
+#define NONE (-1)
+#define NEVER (~0ULL)
+
+/* The place of a task in the tables; within them whatever the index is, as the verifier asks. */
+static u32 at(u32 index)
+{
+	return index % MAX_TASKS;
+}
+
+/* Kinds of events: `trace::EventKind`. */
+enum kind {
+	RELEASE = 1,
+	START = 2,
+	PREEMPTION = 3,
+	RESUMPTION = 4,
+	MIGRATION = 5,
+	COMPLETION = 6,
+	DEADLINE_MISS = 7,
+	BUDGET_EXHAUSTED = 8,
+	IDLE = 11,
+	SERVER_BEGIN = 12,
+	SERVER_END = 13,
+	WINDOW = 14,
+	SUSPENSION = 15,
+	WAKE_UP = 16,
+	LOST = 18,
+};
+#define CUT 1
+#define NO_TASK (~0U)
+
+/* A task and its current or next job. The lock of the domain `home` protects it, but for `next`,
+ * of which each domain has its own, and `home`, which that domain alone changes: it gives the task
+ * away.
+ */
+struct task {
+	/* How many jobs have ended, which is the number of the current one. */
+	u64 number;
+	/* By the domains of the plan: the next job that it releases. */
+	u64 next[2];
+	/* Of the current job. */
+	u64 deadline;
+	u64 executed;
+	/* Since when it runs, if it runs. */
+	u64 began;
+	/* How many pieces of work of the task are known to be done. */
+	u64 taken;
+	/* Of the current slice, or of the whole job: the deadline that orders it; what the job may have
+	 * executed when it ends, NEVER: the end of the job is its end; when it becomes ready.
+	 */
+	u64 due;
+	u64 slice_end;
+	u64 opens;
+	/* Jobs that were cut short and whose work is not done (`job::Life::behind`). */
+	u64 behind;
+	/* The domain of the current slice, or of the next job. */
+	u32 home;
+	u32 part;
+	u32 tie;
+	/* The processor that it is linked to. Processors are named by their slots. */
+	s32 link;
+	/* The processor on which its thread runs. */
+	s32 on;
+	/* The processor that it was linked to last. */
+	s32 last;
+	/* The processor on which the current job was shown last. */
+	s32 seen;
+	/* A job is current. */
+	u8 current;
+	/* Its slice waits for its window. */
+	u8 held;
+	/* The trace has the window of the slice. */
+	u8 told;
+	/* It waits for something other than a processor. */
+	u8 blocked;
+	/* The trace shows its job on a processor. */
+	u8 shown;
+	/* Chosen in the decision that is under way. */
+	u8 chosen;
+	/* It has come into custody. */
+	u8 inside;
+};
+
+/* A processor. The lock of its domain protects it. */
+struct cpu {
+	/* The task that it is to run. */
+	s32 link;
+	/* The task that it runs. */
+	s32 on;
+	/* The trace says that it has no job. */
+	s32 idle;
+	/* The server that it serves, and the one that its timetable says; NONE. */
+	s32 serves;
+	s32 due;
+	/* The server that it served before the change that is to be told. */
+	s32 served;
+};
+
+struct domain {
+	/* Slots without a job; of those, as many as there are jobs to choose for; changed links. */
+	u64 free;
+	u64 left;
+	u64 changed;
+	/* When the next job is released, or a processor has to serve another server. */
+	u64 next;
+	/* The latest stamp. */
+	u64 latest;
+	/* The change that comes next, and when the timetable began that it is in. */
+	u64 began;
+	u32 change;
+	u32 reserved;
+	/* Slots whose server has changed. */
+	u64 changing;
+	u32 count;
+	u32 fresh_count;
+	/* Tasks that are chosen in the decision that is under way. */
+	s32 chosen[MAX_CPUS];
+	/* Tasks with jobs that the timer releases at this moment. */
+	u32 fresh[MAX_TASKS];
+	u64 fresh_number[MAX_TASKS];
+};
+
+struct plan plan SEC(".data.plan");
+struct page pages[MAX_TASKS] SEC(".data.pages");
+struct ending ending SEC(".data.ending");
+/* By slot, events that were lost since the last one. */
+u64 lost[MAX_CPUS] SEC(".data.lost");
+struct task tasks[MAX_TASKS];
+struct cpu cpus[MAX_CPUS];
+struct domain domains[MAX_DOMAINS];
+/* The run is over: tasks come and go as they like. */
+u32 over SEC(".data.over");
+u32 let_go_from;
+/* How many tasks have come into custody at least once. */
+u32 inside SEC(".data.inside");
+
+struct lock {
+	struct bpf_spin_lock lock;
+};
+struct timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_DOMAINS);
+	__type(key, u32);
+	__type(value, struct lock);
+} locks SEC(".maps");
+
+/* One a domain: its next release. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_DOMAINS);
+	__type(key, u32);
+	__type(value, struct timer);
+} releases SEC(".maps");
+
+/* One a processor: the end of the budget of what it runs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct timer);
+} budgets SEC(".maps");
+
+/* One a task: when its next slice becomes ready. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_TASKS);
+	__type(key, u32);
+	__type(value, struct timer);
+} arrivals SEC(".maps");
+
+/* By thread, its task. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_TASKS);
+	__type(key, s32);
+	__type(value, u32);
+} members SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} events SEC(".maps");
+
+#endif

@@ -1,0 +1,174 @@
+//! The program, loaded into the kernel. When this value goes, so does the program, and every task is
+//! of the fair class again; the kernel does the same when this process ends.
+
+use crate::intf::{self, Ending, MAX_CPUS, MAX_TASKS, Plan};
+use libbpf_rs::{Link, Map, MapCore, MapFlags, MapMut, Object, ObjectBuilder, ProgramInput};
+use model::{Error, Result};
+use std::ffi::OsStr;
+use sys::memory::{Mapping, Use};
+
+/// The compiled program; `make test-kernel` holds it against its source.
+static PROGRAM: &[u8] = include_bytes!("bpf/main.bpf.o");
+
+/// Names of maps.
+const PLAN: &str = ".data.plan";
+const PAGES: &str = ".data.pages";
+const ENDING: &str = ".data.ending";
+const LOST: &str = ".data.lost";
+const INSIDE: &str = ".data.inside";
+const OVER: &str = ".data.over";
+const MEMBERS: &str = "members";
+pub(crate) const EVENTS: &str = "events";
+
+/// The only key of a map that is one value.
+const FIRST: [u8; 4] = 0u32.to_ne_bytes();
+
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    object: Object,
+    link: Option<Link>,
+}
+
+/// What failed, by libbpf or the kernel.
+fn failed(what: &str, e: &dyn std::fmt::Display) -> Error {
+    Error::new(format!("cannot {what}: {e}"))
+        .at("--engine kernel")
+        .remedy("`warmset platform` tells what this kernel permits; docs/kernel.md which ones do")
+}
+
+impl Loaded {
+    /// Loads the program; it schedules nothing yet.
+    ///
+    /// # Errors
+    /// The kernel has no sched_ext, refuses the program, or this process has no right to it.
+    pub fn load() -> Result<Self> {
+        let builder = |e: libbpf_rs::Error| failed("read the program for the kernel", &e);
+        let open = ObjectBuilder::default()
+            .open_memory(PROGRAM)
+            .map_err(builder)?;
+        let object = open
+            .load()
+            .map_err(|e| failed("load the program into the kernel", &e))?;
+        let loaded = Loaded { object, link: None };
+        for (name, size) in [
+            (PLAN, Plan::SIZE),
+            (PAGES, intf::PAGE * MAX_TASKS),
+            (ENDING, Ending::SIZE),
+            (LOST, 8 * MAX_CPUS),
+        ] {
+            let there = loaded.map(name)?.value_size() as usize;
+            if there != size {
+                return Err(Error::new(format!(
+                    "`{name}` of the program has {there} bytes, and this build expects {size}"
+                ))
+                .at("--engine kernel")
+                .remedy("build warmset again from one source"));
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// A map of the program.
+    ///
+    /// # Errors
+    /// The program has none of this name.
+    pub fn map(&self, name: &str) -> Result<Map<'_>> {
+        let found = self
+            .object
+            .maps()
+            .find(|map| map.name() == OsStr::new(name));
+        found.ok_or_else(|| failed("use the program", &format!("it has no map `{name}`")))
+    }
+
+    fn write(&self, name: &str, key: &[u8], bytes: &[u8]) -> Result<()> {
+        let written = self.map(name)?.update(key, bytes, MapFlags::ANY);
+        written.map_err(|e| failed(&format!("write `{name}` of the program"), &e))
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let found = self.map(name)?.lookup(&FIRST, MapFlags::ANY);
+        let found = found.map_err(|e| failed(&format!("read `{name}` of the program"), &e))?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// What is to be carried out.
+    pub fn set_plan(&self, plan: &Plan) -> Result<()> {
+        self.write(PLAN, &FIRST, &plan.to_bytes())
+    }
+
+    /// This thread does the jobs of this task.
+    pub fn add_member(&self, thread: i32, task: u32) -> Result<()> {
+        self.write(MEMBERS, &thread.to_ne_bytes(), &task.to_ne_bytes())
+    }
+
+    /// From now on no task is held back.
+    pub fn end(&self) -> Result<()> {
+        self.write(OVER, &FIRST, &1u32.to_ne_bytes())
+    }
+
+    /// The pages of all tasks, which the program reads and writes at the same time.
+    pub fn pages(&self) -> Result<Mapping> {
+        let map = self.map(PAGES)?;
+        let size = intf::PAGE * MAX_TASKS;
+        let mapped = Mapping::file(std::os::fd::AsFd::as_fd(&map), size, Use::Write, true);
+        mapped.map_err(|e| failed("map the pages of the tasks", &e))
+    }
+
+    /// From now on the program schedules the tasks that are of its class.
+    ///
+    /// # Errors
+    /// Another scheduler is loaded.
+    pub fn attach(&mut self) -> Result<()> {
+        let ops = OsStr::new("warmset");
+        let mut maps = self.object.maps_mut();
+        let found: Option<MapMut<'_>> = maps.find(|map| map.name() == ops);
+        let mut map = found.ok_or_else(|| failed("use the program", &"it has no scheduler"))?;
+        let link = map.attach_struct_ops();
+        self.link = Some(link.map_err(|e| failed("let the program schedule", &e))?);
+        Ok(())
+    }
+
+    /// Arms the first release of a domain, on the processor on which this thread runs.
+    pub fn start(&self, domain: u32) -> Result<()> {
+        let name = OsStr::new("warmset_start");
+        let found = self.object.progs_mut().find(|p| p.name() == name);
+        let program = found.ok_or_else(|| failed("use the program", &"it has no start"))?;
+        let mut request = domain.to_ne_bytes();
+        let output = program.test_run(ProgramInput {
+            context_in: Some(&mut request),
+            ..ProgramInput::default()
+        });
+        let output = output.map_err(|e| failed("start a scheduling domain", &e))?;
+        match output.return_value {
+            0 => Ok(()),
+            code => Err(failed(
+                "start a scheduling domain",
+                &format!("its timers cannot be made (step {code})"),
+            )),
+        }
+    }
+
+    /// How the program came to its end in the kernel; `None`: it is there.
+    pub fn ending(&self) -> Result<Option<Ending>> {
+        let ending = Ending::from_bytes(&self.read(ENDING)?);
+        Ok(ending.filter(|ending| ending.kind != 0))
+    }
+
+    /// How many tasks the program has in custody.
+    pub fn inside(&self) -> Result<usize> {
+        let word = self.read(INSIDE)?.first_chunk::<4>().copied();
+        Ok(word.map_or(0, u32::from_ne_bytes) as usize)
+    }
+
+    /// By slot, how many events were lost since the last one.
+    pub fn lost(&self) -> Result<Vec<u64>> {
+        let bytes = self.read(LOST)?;
+        let words = bytes.as_chunks::<8>().0;
+        Ok(words.iter().map(|word| u64::from_ne_bytes(*word)).collect())
+    }
+
+    /// Unloads the scheduler; all tasks are of the fair class again.
+    pub fn detach(&mut self) {
+        self.link = None;
+    }
+}

@@ -1,0 +1,267 @@
+//! A policy's plan as data for the program in the kernel.
+//!
+//! What can be said so: policies that do nothing but choose the first jobs of each domain by class,
+//! deadline and tie ([`policy::Keys`]), on domains that a task leaves between jobs or slices only; or
+//! for each processor by the server that it serves. Everything else is refused with the reason.
+
+use crate::intf::{
+    self, ChangePlan, DomainPlan, MAX_CHANGES, MAX_CPUS, MAX_DOMAINS, MAX_LEVELS, MAX_NUMBER,
+    MAX_PARTS, MAX_TASKS, NOBODY, PartPlan, TaskPlan,
+};
+use model::{CpuId, Duration, Enforcement, Error, Platform, Result, Resumption, TaskId, TaskSet};
+use policy::plan::Turns;
+use policy::{AnyPlan, KeyedChange, KeyedServers, KeyedSlice, Keys, Place, Policy, Route, Visit};
+
+/// The longest period: the kernel ejects a scheduler under which a task waits for 30 s, and a task
+/// without a job waits for its release.
+pub const LONGEST_PERIOD: Duration = Duration::from_secs(20);
+
+/// What a plan for the kernel is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// The tasks.
+    pub set: &'a TaskSet,
+    /// The processors.
+    pub platform: &'a Platform,
+    /// What happens to overruns.
+    pub enforcement: Enforcement,
+    /// No job is released then or later.
+    pub horizon: Duration,
+}
+
+/// The plan of a policy, called `name`, as data. Its origin is not known, and it has no threads yet.
+///
+/// # Errors
+/// The policy, the set or the platform is one that this engine does not run; the reason says why.
+pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
+    let parts = plan.clone().visit(Parts);
+    let refuse = |why: &str| {
+        Err(Error::new(format!(
+            "the engine in the kernel cannot run `{name}`: {why}"
+        ))
+        .at("--engine kernel")
+        .remedy("run it from user space: leave `--engine` out"))
+    };
+    let Some(keys) = parts.domains.first().and_then(|(_, keys)| keys.as_ref()) else {
+        return refuse("who runs where is not only a matter of an order of jobs");
+    };
+    let slots = given.platform.in_cache_order();
+    fits(&slots, parts.domains.len(), given)?;
+    let turns: Vec<Turns> = match parts.route {
+        Route::Fixed(domain_of) => domain_of.into_iter().map(Turns::fixed).collect(),
+        Route::Alternating(turns) => turns,
+    };
+    if let Some(task) = too_long(&turns, given) {
+        return refuse(&format!(
+            "the shares of {} on two processors are too fine for so long a run",
+            given.set.name(task)
+        ));
+    }
+    if let Some(most) = keys
+        .slices
+        .iter()
+        .map(Vec::len)
+        .max()
+        .filter(|n| *n > MAX_PARTS)
+    {
+        return refuse(&format!(
+            "a job has {most} slices, and it has room for {MAX_PARTS}"
+        ));
+    }
+    let bit = |cpu: &CpuId| {
+        let slot = slots.iter().position(|c| c == cpu);
+        slot.map_or(0, |slot| 1 << slot)
+    };
+    let domains: Vec<DomainPlan> = (parts.domains.iter())
+        .map(|(cpus, keys)| DomainPlan {
+            cpus: cpus.iter().map(bit).sum(),
+            ..timetable(cpus, keys.as_ref().and_then(|k| k.servers.as_ref()), &slots)
+        })
+        .collect();
+    let changes: usize = domains.iter().map(|domain| domain.changes.len()).sum();
+    if changes > MAX_CHANGES {
+        return refuse(&format!(
+            "a slot has {changes} changes of servers, and it has room for {MAX_CHANGES}"
+        ));
+    }
+    let tasks = given.set.timings().iter().enumerate();
+    Ok(intf::Plan {
+        origin: u64::MAX,
+        horizon: given.horizon.nanos(),
+        cpus: slots.iter().map(|cpu| cpu.0).collect(),
+        near: slots
+            .iter()
+            .map(|cpu| rings(given.platform, *cpu, &slots))
+            .collect(),
+        domains,
+        tasks: tasks
+            .map(|(index, timing)| TaskPlan {
+                phase: phase(given.set, index).nanos(),
+                period: timing.period.nanos(),
+                deadline: timing.deadline.nanos(),
+                budget: match given.enforcement {
+                    Enforcement::Off => 0,
+                    _ => timing.wcet.nanos(),
+                },
+                part: turns[index].part,
+                whole: turns[index].whole,
+                home: match turns[index] {
+                    t if t.first == t.second => [t.first.0, NOBODY],
+                    t => [t.first.0, t.second.0],
+                },
+                tie: keys.tie[index],
+                fixed: !keys.by_deadline,
+                class: keys.class.get(index).copied().unwrap_or(0),
+                server: keys.servers.as_ref().map_or(0, |s| s.server_of[index].0),
+                parts: keys
+                    .slices
+                    .get(index)
+                    .map_or(0, |slices| slices.len() as u32),
+            })
+            .collect(),
+        loader: 0,
+        threads: Vec::new(),
+        parts: keys
+            .slices
+            .iter()
+            .map(|slices| slices.iter().map(part).collect())
+            .collect(),
+    })
+}
+
+/// The servers of a domain of these processors.
+fn timetable(cpus: &[CpuId], servers: Option<&KeyedServers>, slots: &[CpuId]) -> DomainPlan {
+    let Some(servers) = servers else {
+        return DomainPlan::default();
+    };
+    let slot = |place: Place| {
+        let cpu = cpus.get(place.index());
+        slots.iter().position(|slot| Some(slot) == cpu).unwrap_or(0) as u32
+    };
+    let change = |change: &KeyedChange| ChangePlan {
+        offset: change.offset.nanos(),
+        slot: slot(change.place),
+        server: change.server.map_or(NOBODY, |server| server.0),
+    };
+    DomainPlan {
+        cpus: 0,
+        period: servers.period.nanos(),
+        changes: servers.changes.iter().map(change).collect(),
+    }
+}
+
+fn part(slice: &KeyedSlice) -> PartPlan {
+    PartPlan {
+        budget: slice.budget.nanos(),
+        released: slice.released.nanos(),
+        due: slice.due.nanos(),
+        domain: slice.domain.0,
+        tie: slice.tie,
+    }
+}
+
+/// What a plan of any policy is made of.
+struct Told {
+    domains: Vec<(Vec<CpuId>, Option<Keys>)>,
+    route: Route,
+}
+
+struct Parts;
+
+impl Visit for Parts {
+    type Out = Told;
+    fn visit<P: Policy + Send + 'static>(self, plan: policy::Plan<P>) -> Told {
+        Told {
+            domains: (plan.domains.into_iter())
+                .map(|domain| (domain.cpus, domain.policy.keys()))
+                .collect(),
+            route: plan.route,
+        }
+    }
+}
+
+/// # Errors
+/// More than the program has room for; what it cannot do.
+fn fits(slots: &[CpuId], domains: usize, given: &Given<'_>) -> Result<()> {
+    let set = given.set;
+    let too_many = |what: &str, count: usize, most: usize| {
+        Err(Error::new(format!(
+            "the engine in the kernel has room for {most} {what}, and there are {count}"
+        ))
+        .at("--engine kernel")
+        .remedy("run it from user space: leave `--engine` out"))
+    };
+    let named = slots.iter().map(|cpu| cpu.index() + 1).max().unwrap_or(0);
+    match () {
+        () if slots.len() > MAX_CPUS => too_many("processors", slots.len(), MAX_CPUS),
+        () if named > MAX_NUMBER => too_many("numbers of processors", named, MAX_NUMBER),
+        () if domains > MAX_DOMAINS => too_many("scheduling domains", domains, MAX_DOMAINS),
+        () if set.len() > MAX_TASKS => too_many("tasks", set.len(), MAX_TASKS),
+        () => Ok(()),
+    }?;
+    if given.enforcement == Enforcement::PerQuantum {
+        return Err(Error::new(
+            "the engine in the kernel cuts jobs short at once, and not at quanta",
+        )
+        .at("--enforcement quantum")
+        .remedy("give `--enforcement exact`"));
+    }
+    for task in set.ids() {
+        let timing = set.timings()[task.index()];
+        let refuse = |why: &str, remedy: &str| {
+            Err(Error::new(format!("the engine in the kernel {why}"))
+                .at(format!("task {}", set.name(task)))
+                .remedy(remedy))
+        };
+        if timing.period > LONGEST_PERIOD {
+            return refuse(
+                "runs periods of 20 s at most: the kernel ejects schedulers that let a task wait for 30 s",
+                "give it a shorter period, or run the set from user space",
+            );
+        }
+        if set.details(task).is_some_and(|d| d.trigger.is_some()) {
+            return refuse(
+                "releases jobs by time alone, and the task has a trigger",
+                "leave the trigger out, or run the set from user space",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The first task of which the program could not tell the turns: it counts jobs times shares in 64
+/// bits.
+fn too_long(turns: &[Turns], given: &Given<'_>) -> Option<TaskId> {
+    let most = |task: &TaskId| {
+        let period = given.set.timings()[task.index()].period.nanos().max(1);
+        let jobs = given.horizon.nanos() / period + 2;
+        let turns = turns[task.index()];
+        jobs.checked_mul(turns.whole.saturating_mul(2)).is_none()
+    };
+    given.set.ids().find(most)
+}
+
+fn phase(set: &TaskSet, index: usize) -> Duration {
+    let details = set.details(TaskId(index as u32));
+    details.map_or(Duration::ZERO, |details| details.phase)
+}
+
+/// Sets of slots around a processor that widen: behind its nearest shared cache, and so on, each
+/// once. What is around the last one is all.
+fn rings(platform: &Platform, from: CpuId, slots: &[CpuId]) -> Vec<u64> {
+    let mut rings: Vec<u64> = Vec::new();
+    for level in platform.data_levels() {
+        let within = |to: &CpuId| match platform.resumption(from, *to) {
+            Resumption::Preemption => true,
+            Resumption::Migration(nearest) => nearest <= level,
+            _ => false,
+        };
+        let inside = slots.iter().enumerate().filter(|(_, to)| within(to));
+        let ring = inside.map(|(slot, _)| 1 << slot).sum();
+        if rings.last() != Some(&ring) {
+            rings.push(ring);
+        }
+    }
+    rings.truncate(MAX_LEVELS);
+    rings
+}

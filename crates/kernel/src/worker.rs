@@ -1,0 +1,98 @@
+//! The thread that does the jobs of one task.
+//!
+//! It counts a job that is done in its page, and yields: the program in the kernel takes it off its
+//! processor until the next job has one.
+
+use crate::intf::{PAGE, PAGE_DONE, PAGE_GIVEN};
+use model::TaskId;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread::JoinHandle;
+use sys::memory::Mapping;
+use workload::Work;
+
+/// `SCHED_EXT` of the kernel.
+const SCHED_EXT: i32 = 7;
+
+/// What workers and the engine share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub pages: Mapping,
+    /// By task, its thread.
+    pub threads: Vec<AtomicI32>,
+    /// Every thread has a number; the engine has told the kernel of them.
+    pub there: Barrier,
+    pub known: Barrier,
+    /// The run is over: work comes back.
+    pub stop: AtomicBool,
+    /// The first task whose job panicked, and that of the first that could not come in, counted
+    /// from 1.
+    pub panicked: AtomicI32,
+    pub refused: AtomicI32,
+}
+
+impl Shared {
+    fn word(&self, task: TaskId, at: usize) -> &AtomicU64 {
+        self.pages.word(task.index() * PAGE + at)
+    }
+}
+
+/// Starts the worker of a task.
+pub(crate) fn start(
+    shared: &Arc<Shared>,
+    task: TaskId,
+    name: &str,
+    mut work: Box<dyn Work>,
+) -> std::io::Result<JoinHandle<()>> {
+    let shared = Arc::clone(shared);
+    std::thread::Builder::new()
+        .name(name.chars().take(15).collect())
+        .stack_size(256 << 10)
+        .spawn(move || {
+            let number = rustix::thread::gettid().as_raw_nonzero().get();
+            shared.threads[task.index()].store(number, Ordering::Release);
+            shared.there.wait();
+            shared.known.wait();
+            if shared.stop.load(Ordering::Acquire) {
+                return;
+            }
+            if sys::scheduling::set(0, SCHED_EXT, 0).is_err() {
+                first(&shared.refused, task);
+                return;
+            }
+            // Here it comes back with its first job: until then it is in custody.
+            let done = catch_unwind(AssertUnwindSafe(|| live(&shared, task, &mut *work)));
+            if done.is_err() {
+                first(&shared.panicked, task);
+            }
+        })
+}
+
+/// Notes the first task of several.
+fn first(noted: &AtomicI32, task: TaskId) {
+    let number = task.0 as i32 + 1;
+    // Where it fails, another one was first.
+    let _ = noted.compare_exchange(0, number, Ordering::AcqRel, Ordering::Relaxed);
+}
+
+fn live(shared: &Shared, task: TaskId, work: &mut dyn Work) {
+    let (counted, given) = (shared.word(task, PAGE_DONE), shared.word(task, PAGE_GIVEN));
+    let mut done = 0;
+    loop {
+        // Comes back when a job has the processor, or the run is over.
+        std::thread::yield_now();
+        if shared.stop.load(Ordering::Acquire) {
+            return;
+        }
+        if given.load(Ordering::Acquire) <= done {
+            continue;
+        }
+        work.job(done, &shared.stop);
+        if shared.stop.load(Ordering::Acquire) {
+            return;
+        }
+        done += 1;
+        counted.store(done, Ordering::Release);
+    }
+}
