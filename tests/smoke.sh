@@ -76,16 +76,26 @@ expect 0 "$warmset" cache crates/cache/tests/data/product.lackey.gz --platform i
 holds "$dir/out" "L3"
 holds "$dir/misses.svg" "</svg>"
 
+expect 0 "$warmset" cache matrix --platform pentium-133 --write through --slices 200us,1ms \
+    --picture "$dir/matrix.svg"
+holds "$dir/matrix.svg" "</svg>"
+
 # Jobs that find caches cold miss deadlines: the answer is no.
 expect 1 "$warmset" simulate examples/figures/profiler.toml --cache --fresh --for 32ms \
     --platform examples/figures/shared-cache.toml --policy ca-edf:wss=profiled
 holds "$dir/out" "768KiB"
+expect 0 "$warmset" cache multicore --platform i7-2600 --sets 1 --jobs 1 --hasten 100 --wss 32KiB
+holds "$dir/out" "P-EDF"
 expect 0 "$warmset" cache sets --platform core-i7 --sets 1 --for 300ms --distributions heavy
 holds "$dir/out" "sequential"
 expect 0 "$warmset" cache videos --platform core-i7 --for 300ms
 
 expect 0 "$warmset" reproduce list --state not-yet
 expect 0 "$warmset" reproduce 003-fig2
+expect 0 "$warmset" reproduce 001-fig4-model
+expect 0 "$warmset" reproduce 001-fig5-model
+expect 0 "$warmset" reproduce 001-fig7-model
+expect 0 "$warmset" reproduce 001-fig8-model
 expect 0 "$warmset" study list
 expect 0 "$warmset" study run ospert10-fig5 --sets 2 -o "$dir/study"
 holds "$dir/study/weighted.svg" "</svg>"
@@ -95,6 +105,8 @@ holds "$dir/slices/weighted.csv" "EDF-WM-SLICE-1MS"
 expect 0 "$warmset" measure cpmd -o "$dir/measured" \
     --wss 4KiB,64KiB --samples 12 --max-preemption 1ms
 holds "$dir/measured/profile.toml" "[[cpmd]]"
+expect 0 "$warmset" measure wss --every 20ms -- sleep 0.3
+holds "$dir/out" "wss ="
 expect 0 "$warmset" check examples/control.toml --profile xeon-l7455 --platform symmetric:m=4
 expect 0 "$warmset" report "$dir/measured"
 holds "$dir/measured/index.html" "</html>"

@@ -1,9 +1,13 @@
 //! What a platform's caches do with a recorded trace of memory accesses.
 
 pub mod coloring;
+pub mod combined;
 pub mod estimate;
-pub mod filter;
+mod lab;
+pub mod matrix;
+pub mod multicore;
 pub mod sets;
+pub mod short;
 mod told;
 pub mod videos;
 
@@ -12,10 +16,10 @@ pub use cache::tlb::Size as TlbSize;
 pub use told::{Colors, Level, Memory, Misses, Simulated, TlbLevel, Waited, Windows};
 
 use crate::{On, provenance};
-use cache::{Coloring, Memory as Frames, Pages, Shape, Simulation, trace};
-use model::strategy::Indexing;
+use cache::{Case, Coloring, Memory as Frames, Pages, Shape, Simulation, Timed, trace};
+use model::strategy::{Indexing, Price};
 use model::watch::Watch;
-use model::{Bytes, Error, Platform, Result};
+use model::{Bytes, Duration, Error, Platform, Result};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -235,4 +239,22 @@ fn number_of_colors(shape: &Shape, page: u64) -> Result<u64> {
             .remedy("choose another platform, or `--pages random`")
     })?;
     Ok(shape.parts[part].sets as u64 * u64::from(shape.line) / page)
+}
+
+/// How much time has passed between two states of a machine.
+fn between(before: &Timed, after: &Timed) -> Price {
+    let passed = |case: Case| after.elapsed(case).saturating_sub(before.elapsed(case));
+    Price {
+        optimistic: passed(Case::Best),
+        pessimistic: passed(Case::Worst),
+    }
+}
+
+/// How many times as long one takes as the other, in the best case and in the worst.
+fn ratios(most: Price, least: Price) -> [f64; 2] {
+    let ratio = |most: Duration, least: Duration| most.nanos() as f64 / least.nanos() as f64;
+    [
+        ratio(most.optimistic, least.optimistic),
+        ratio(most.pessimistic, least.pessimistic),
+    ]
 }

@@ -25,6 +25,7 @@ pub mod stop;
 pub mod threads;
 pub mod throttle;
 mod topology;
+pub mod touched;
 pub mod tracefs;
 pub mod tree;
 pub mod user;

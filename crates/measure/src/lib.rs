@@ -22,5 +22,6 @@ pub mod statistics;
 pub mod summary;
 pub mod system;
 pub mod walk;
+pub mod wss;
 
 pub use machine::memory;

@@ -182,6 +182,19 @@ fn xeon_l7455() -> Platform {
     shape.note("assumed: processor i is on socket i mod 4, as Linux numbers such machines round robin; the papers do not give the numbers");
     shape.note("assumed: processors i and i + 4 of one socket share an L2 for i mod 8 < 4, i.e. neighbors in number within the socket; the papers do not say which two form a pair");
     shape.note("uniform memory access: one node");
+    for (level, nanos) in [(1, 28), (2, 58), (3, 82)] {
+        let strategy = Strategy {
+            fill: Some(Price::always(Duration::from_nanos(nanos))),
+            ..Strategy::default()
+        };
+        shape.acts(level, strategy);
+    }
+    shape.note(
+        "assumed: a line takes 28 ns from the L2, 58 ns from the L3 and 82 ns from memory, as mean \
+         delays say where a job has lost so many lines: 14.21 us for the 512 lines of the L1 \
+         (L2-migration, idle, 64 KiB), 236.94 us for 4096 lines (L3-migration, idle, 256 KiB), 5.24 us \
+         for 64 lines (preemption, load, 4 KiB) (002 Tables A.3 and A.4)",
+    );
     shape.finish()
 }
 
@@ -230,12 +243,24 @@ fn i7_2600() -> Platform {
     shape.note(
         "assumed: processors i and i + 4 are the two threads of core i, as Linux numbers them; the paper does not give the numbers",
     );
-    let holds = |inclusion| Strategy {
-        inclusion: Some(inclusion),
-        ..Strategy::default()
-    };
-    shape.acts(2, holds(Inclusion::Neither));
-    shape.acts(3, holds(Inclusion::Inclusive));
+    // 12 cycles of 3.4 GHz until the L2 serves an access, 30 until the L3 does, and 67 ns more.
+    for (level, nanos, inclusion) in [
+        (1, 4, None),
+        (2, 9, Some(Inclusion::Neither)),
+        (3, 76, Some(Inclusion::Inclusive)),
+    ] {
+        let strategy = Strategy {
+            inclusion,
+            fill: Some(Price::always(Duration::from_nanos(nanos))),
+            ..Strategy::default()
+        };
+        shape.acts(level, strategy);
+    }
+    shape.note(
+        "assumed: an access takes 4 ns if the L2 serves it, 9 ns if the L3 does, and 76 ns from memory: \
+         12 and 30 cycles, as measured on a Core i7-3960X of this architecture (techreport.com, 2011), \
+         and 67 ns more, as on the `core-i7`; the paper does not say",
+    );
     shape.note("the L2 is not inclusive, the L3 is inclusive (004 Table I)");
     shape.note("the lines of 64 bytes are from 004 §IV-A");
     shape.finish()
@@ -258,13 +283,7 @@ fn i486() -> Platform {
 fn pentium_90() -> Platform {
     let mut shape = pentium("pentium-90", Writing::Through, "both levels write through");
     // A line has 8 words; the optimistic delay is the one until the first word is there.
-    let fill = |optimistic, pessimistic| {
-        Some(Price {
-            optimistic: Duration::from_nanos(optimistic),
-            pessimistic: Duration::from_nanos(pessimistic),
-        })
-    };
-    for (level, fill) in [(1, fill(64, 160)), (2, fill(200, 336))] {
+    for (level, fill) in [(1, between(64, 160)), (2, between(200, 336))] {
         let strategy = Strategy {
             fill,
             ..writes(Writing::Through)
@@ -277,7 +296,17 @@ fn pentium_90() -> Platform {
 
 /// Intel Pentium at 133 MHz (001 Table 1).
 fn pentium_133() -> Platform {
-    pentium("pentium-133", Writing::Back, "both levels write back").finish()
+    let mut shape = pentium("pentium-133", Writing::Back, "both levels write back");
+    shape.waits_at_133_mhz(writes(Writing::Back));
+    shape.finish()
+}
+
+/// A price in nanoseconds.
+const fn between(optimistic: u64, pessimistic: u64) -> Option<Price> {
+    Some(Price {
+        optimistic: Duration::from_nanos(optimistic),
+        pessimistic: Duration::from_nanos(pessimistic),
+    })
 }
 
 /// What 001 says of a cache: its write strategy. Lines that are written and not there are not
@@ -312,14 +341,10 @@ fn pentium_pro() -> Platform {
     shape.cache(1, CacheKind::Data, 8, 2, 32, own.clone());
     shape.cache(1, CacheKind::Instruction, 8, 4, 32, own.clone());
     shape.cache(2, CacheKind::Unified, 256, 4, 32, own);
-    for level in 1..=2 {
-        let strategy = Strategy {
-            write: Some(Writing::Back),
-            ..Strategy::default()
-        };
-        shape.acts(level, strategy);
-    }
-    shape.note("writing a line back takes 3 times as long as filling it (001 §5.2)");
+    shape.waits_at_133_mhz(Strategy {
+        write: Some(Writing::Back),
+        ..Strategy::default()
+    });
     shape.note("both levels write back; 16 page colors in the L2, one in the L1 (001 Table 1)");
     shape.note("assumed: of the two L1 caches the one for instructions has 4 ways and the one for data 2; the table says `4-way + 2-way` without saying which");
     shape.finish()
@@ -340,6 +365,25 @@ struct Shape {
 }
 
 impl Shape {
+    /// Delays of the machines of 133 MHz, for which 001 prints none: those of the Pentium of 90 MHz
+    /// in cycles of a bus of 66 MHz instead of 60. Both levels act so besides.
+    fn waits_at_133_mhz(&mut self, acts: Strategy) {
+        let prices = [
+            (1, between(58, 144), between(58, 144)),
+            (2, between(180, 302), between(540, 906)),
+        ];
+        for (level, fill, write_back) in prices {
+            let strategy = Strategy {
+                fill,
+                write_back,
+                ..acts
+            };
+            self.acts(level, strategy);
+        }
+        self.note("writing a line back to memory takes 3 times as long as filling it (001 §5.2)");
+        self.note("assumed: delays of misses as on the Pentium of 90 MHz in cycles of the bus, of 66 MHz instead of 60; a line is written back to the second level as fast as it is filled from there");
+    }
+
     fn new(name: &'static str) -> Self {
         let about = PLATFORMS
             .iter()

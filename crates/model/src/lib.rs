@@ -57,4 +57,4 @@ pub use strategy::Strategy;
 pub use task::{BestEffort, Details, Extras, TaskId, TaskSet, Timing};
 pub use time::{Delay, Duration, Instant};
 pub use words::{Code, Load, Overhead, OverheadKind, Statistic};
-pub use workload::{Beyond, Pattern, Rights, Trigger, Workload};
+pub use workload::{Beyond, Computation, Pattern, Rights, Trigger, Workload};

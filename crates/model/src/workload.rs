@@ -28,6 +28,8 @@ pub enum Workload {
         /// In which order.
         pattern: Pattern,
     },
+    /// Computes on doubles of its own.
+    Compute(Computation),
     /// Runs a program, which knows nothing of jobs: the WCET is its budget in every period.
     Exec {
         /// The program and its arguments.
@@ -48,6 +50,35 @@ pub enum Workload {
     },
     /// A program that is started by somebody else and joins the run.
     Join,
+}
+
+/// A computation of 001 §5.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Computation {
+    /// A digital filter: an output of it is a step (§5.2). 16 bytes a coefficient.
+    Filter {
+        /// At least one.
+        coefficients: u32,
+    },
+    /// A discrete cosine transform (§5.3). 32 bytes a point.
+    Cosine {
+        /// A power of two.
+        points: u32,
+    },
+    /// A fast Fourier transform (§5.3). 40 bytes a point.
+    Fourier {
+        /// A power of two.
+        points: u32,
+    },
+    /// The product of two 64×64 matrices in submatrices of 8×8: a row of one is a step (§5.4). 96
+    /// KiB.
+    Matrix,
+}
+
+impl Computation {
+    /// The most coefficients or points that a task may have.
+    pub const MOST: u32 = 1 << 16;
 }
 
 /// With which rights a program runs that is started for a run.

@@ -38,6 +38,8 @@ pub struct Tally {
     pub misses: u64,
     /// References and misses of the job with the highest miss rate.
     pub worst: (u64, u64),
+    /// What all of them executed.
+    pub executed: Duration,
     /// What the longest job executed.
     pub longest: Duration,
     /// And the longest of those that ended at [`Cached::count_from`] or later.
@@ -62,6 +64,7 @@ impl Tally {
         self.accesses += other.accesses;
         self.references += other.references;
         self.misses += other.misses;
+        self.executed = self.executed.saturating_add(other.executed);
         self.longest = self.longest.max(other.longest);
         self.longest_counted = self.longest_counted.max(other.longest_counted);
         self.worst = worse(self.worst, other.worst);
@@ -73,6 +76,7 @@ impl Tally {
         self.references += job.references;
         self.misses += job.misses;
         let spent = Duration::from_nanos(job.spent);
+        self.executed = self.executed.saturating_add(spent);
         self.longest = self.longest.max(spent);
         if counted {
             self.longest_counted = self.longest_counted.max(spent);
@@ -112,7 +116,8 @@ struct Task {
     /// Computing for each access: whole nanoseconds, and the rest in parts of `count`.
     each: u64,
     part: u64,
-    wcet: u64,
+    /// All of it.
+    computing: u64,
     /// The job that `job` is of.
     number: Option<u64>,
     job: Progress,
@@ -158,17 +163,16 @@ impl Cached {
         accesses: Vec<Box<dyn Accesses>>,
         seed: u64,
     ) -> Result<Self> {
-        let caches = Hierarchy::new(&shape, Pages::as_traced(page)?, seed)?;
         let mut longest = 0;
         for cpu in &shape.cpus {
             longest = waits(&shape, *cpu)?.into_iter().fold(longest, u64::max);
         }
-        let mut tasks = Vec::new();
-        for (id, accesses) in set.ids().zip(accesses) {
+        let mut computing = Vec::new();
+        for (id, accesses) in set.ids().zip(&accesses) {
             let wcet = set.timings()[id.index()].wcet.nanos();
             let count = accesses.count();
             let waited = count.saturating_mul(longest);
-            let Some(computing) = wcet.checked_sub(waited) else {
+            let Some(left) = wcet.checked_sub(waited) else {
                 return Err(Error::new(format!(
                     "the {count} accesses of a job take up to {} in these caches, longer than its WCET of {}",
                     Duration::from_nanos(waited).rounded(),
@@ -177,17 +181,41 @@ impl Cached {
                 .at(set.name(id))
                 .remedy("give it a longer WCET or a smaller working set, or fewer passes"));
             };
-            tasks.push(Task {
+            computing.push(Duration::from_nanos(left));
+        }
+        Self::computing(shape, page, accesses, &computing, seed)
+    }
+
+    /// The same for jobs that compute for so long without their waiting, by task: a job may take
+    /// longer than its WCET.
+    ///
+    /// # Errors
+    /// A cache has no price `fill`; pages of a size that cannot be.
+    pub fn computing(
+        shape: Shape,
+        page: u64,
+        accesses: Vec<Box<dyn Accesses>>,
+        computing: &[Duration],
+        seed: u64,
+    ) -> Result<Self> {
+        let caches = Hierarchy::new(&shape, Pages::as_traced(page)?, seed)?;
+        for cpu in &shape.cpus {
+            waits(&shape, *cpu)?;
+        }
+        let task = |(accesses, computing): (Box<dyn Accesses>, &Duration)| {
+            let (count, computing) = (accesses.count(), computing.nanos());
+            Task {
                 accesses,
                 count,
                 each: computing.checked_div(count).unwrap_or(0),
                 part: computing.checked_rem(count).unwrap_or(0),
-                wcet,
+                computing,
                 number: None,
                 job: Progress::default(),
                 tally: Tally::default(),
-            });
-        }
+            }
+        };
+        let tasks = accesses.into_iter().zip(computing).map(task).collect();
         Ok(Cached {
             shape,
             caches,
@@ -315,8 +343,8 @@ impl Pace for Cached {
         let task = &mut self.tasks[at];
         if task.number.replace(number) != Some(number) {
             task.accesses.begin(number);
-            // Without accesses all of it is computing.
-            let alone = if task.count == 0 { task.wcet } else { 0 };
+            // Without accesses it is done at once.
+            let alone = if task.count == 0 { task.computing } else { 0 };
             task.job = Progress {
                 left: task.count,
                 rest: alone,

@@ -166,6 +166,47 @@ fn caches_do_the_same() {
 }
 
 #[test]
+fn tasks_in_the_model_do_the_same() {
+    use app::cache::{combined, matrix, short};
+    let dir = directory();
+    let on = || On::Platform(Choice::Named("pentium-133".to_owned()));
+    let args = "cache cosine --platform pentium-133 --sizes 16";
+    let options = short::Options {
+        task: short::Task::Cosine,
+        on: on(),
+        write: None,
+        sizes: vec![16],
+        step: short::Task::Cosine.usual_step(),
+        code: 100,
+    };
+    let seen = short::run(&options, &format!("warmset {args} --format json")).expect("run");
+    assert_eq!(
+        document::pretty(&seen).expect("JSON"),
+        printed(dir.path(), args)
+    );
+    let args = "cache matrix --platform pentium-133 --slices 2ms";
+    let options = matrix::Options {
+        slices: vec![model::Duration::from_millis(2)],
+        ..matrix::Options::new(on())
+    };
+    let seen = matrix::run(&options, &format!("warmset {args} --format json")).expect("run");
+    assert_eq!(
+        document::pretty(&seen).expect("JSON"),
+        printed(dir.path(), args)
+    );
+    let args = "cache combined --platform pentium-133 --rates 2000";
+    let options = combined::Options {
+        rates: vec![2000],
+        ..combined::Options::new(on())
+    };
+    let seen = combined::run(&options, &format!("warmset {args} --format json")).expect("run");
+    assert_eq!(
+        document::pretty(&seen).expect("JSON"),
+        printed(dir.path(), args)
+    );
+}
+
+#[test]
 fn a_schedule_of_linux_is_imported_alike() {
     let dir = directory();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linux");

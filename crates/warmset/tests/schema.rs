@@ -163,7 +163,32 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ),
     ("cache-estimate", &["cache estimate --platform pentium-90"]),
     ("cache-coloring", &["cache coloring --platform pentium-90"]),
-    ("cache-filter", &["cache filter --platform pentium-90"]),
+    (
+        "cache-filter",
+        &[
+            "cache filter --platform pentium-90",
+            "cache fourier --platform pentium-pro --sizes 16,64",
+        ],
+    ),
+    (
+        "cache-matrix",
+        &["cache matrix --platform pentium-133 --slices 1ms"],
+    ),
+    (
+        "cache-combined",
+        &["cache combined --platform pentium-133 --rates 2000,100000"],
+    ),
+    (
+        "cache-multicore",
+        &["cache multicore --platform i7-2600 --sets 1 --jobs 1 --hasten 100 --wss 32KiB"],
+    ),
+    ("measure-wss", &["measure wss --every 20ms -- sleep 0.2"]),
+    (
+        "measure-cpmd-model",
+        &[
+            "measure cpmd -o modelled --platform xeon-l7455 --model --wss 4KiB --samples 2 --max-preemption 100us",
+        ],
+    ),
     (
         "cache-sets",
         &["cache sets --platform core-i7 --sets 1 --for 200ms --distributions medium"],
@@ -269,7 +294,7 @@ fn what_studies_keep_and_say_is_as_its_schema_says() {
 }
 
 /// By the first words of a command, the schema of its answer; longer ones stand first.
-const VERBS: [(&str, &str); 17] = [
+const VERBS: [(&str, &str); 20] = [
     ("profile show", "profile-values"),
     ("trace check", "trace-check"),
     ("trace stats", "trace-stats"),
@@ -284,6 +309,9 @@ const VERBS: [(&str, &str); 17] = [
     ("simulate", "simulate"),
     ("cache sets", "cache-sets"),
     ("cache videos", "cache-videos"),
+    ("cache matrix", "cache-matrix"),
+    ("cache multicore", "cache-multicore"),
+    ("measure wss", "measure-wss"),
     ("cache", "cache"),
     ("report", "report"),
     ("tour", "tour"),

@@ -70,7 +70,8 @@ pub fn calibrate(work: &mut impl Units) -> Calibration {
         work.units(units, &stop);
         thread_time().saturating_sub(before)
     };
-    let mut units = 64;
+    // A unit may be as long as a large transform.
+    let mut units = 1;
     while time(units) < SAMPLE && units < 1 << 40 {
         units *= 2;
     }

@@ -3,20 +3,19 @@
 //!
 //! B. G. Lee, "A new algorithm to compute the discrete cosine transform", IEEE Trans. ASSP 32(6),
 //! 1984: halves are transformed on their own, n log n steps. 32 n bytes: input, output, room aside,
-//! and a table of factors.
+//! and a table of factors. [`step`] is its one description, over memory or over a recorder.
 
+use crate::memory::Memory;
 use model::Result;
 use std::f64::consts::PI;
 
 /// A transform in memory that somebody else owns.
 #[derive(Debug)]
 pub struct Cosine<'a> {
-    input: &'a mut [f64],
-    output: &'a mut [f64],
-    aside: &'a mut [f64],
-    /// For each length 2, 4, … n, the factors 1 / (2 cos(π/length (i + ½))) of its half, one length
-    /// after the other.
-    factors: &'a mut [f64],
+    /// Input, output, room aside, and factors: for each length 2, 4, … n, the factors
+    /// 1 / (2 cos(π/length (i + ½))) of its half, one length after the other.
+    memory: &'a mut [f64],
+    points: usize,
 }
 
 /// Doubles that a transform of so many points needs.
@@ -32,10 +31,8 @@ impl<'a> Cosine<'a> {
     pub fn new(memory: &'a mut [f64], points: usize) -> Result<Self> {
         super::power_of_two(points, "a cosine transform")?;
         let memory = super::room(memory, doubles(points), "a cosine transform")?;
-        let (input, rest) = memory.split_at_mut(points);
-        let (output, rest) = rest.split_at_mut(points);
-        let (aside, factors) = rest.split_at_mut(points);
-        input.fill(0.0);
+        memory[..points].fill(0.0);
+        let factors = &mut memory[3 * points..];
         let mut length = 2;
         while length <= points {
             // Lengths before this one have 1 + 2 + … + length/4 = length/2 − 1 factors.
@@ -44,67 +41,98 @@ impl<'a> Cosine<'a> {
             }
             length *= 2;
         }
-        Ok(Cosine {
-            input,
-            output,
-            aside,
-            factors,
-        })
+        Ok(Cosine { memory, points })
     }
 
     /// What is transformed.
     pub fn input(&mut self) -> &mut [f64] {
-        self.input
+        &mut self.memory[..self.points]
     }
 
     /// Transforms the input, with its first point replaced; gives the first point of the result.
     #[inline(never)]
     pub fn step(&mut self, sample: f64) -> f64 {
-        self.input[0] = sample;
-        self.output.copy_from_slice(self.input);
-        halves(self.output, self.aside, self.factors);
-        self.output[0]
+        step(self.memory, self.points, sample)
     }
 
     /// The result.
     pub fn output(&self) -> &[f64] {
-        self.output
+        &self.memory[self.points..2 * self.points]
     }
 }
 
-/// Transforms in place, with as much room aside.
-fn halves(points: &mut [f64], aside: &mut [f64], factors: &[f64]) {
-    let length = points.len();
+/// One transform of so many points: a power of two, in memory as [`Cosine::new`] prepares it.
+#[inline(always)]
+pub fn step<M: Memory + ?Sized>(memory: &mut M, points: usize, sample: f64) -> f64 {
+    let (output, aside, factors) = (points, 2 * points, 3 * points);
+    memory.set(0, sample);
+    for i in 0..points {
+        let point = memory.get(i);
+        memory.set(output + i, point);
+    }
+    halves(memory, output, aside, points, factors);
+    memory.get(output)
+}
+
+/// Transforms `length` points in place, with as much room aside.
+fn halves<M: Memory + ?Sized>(
+    memory: &mut M,
+    points: usize,
+    aside: usize,
+    length: usize,
+    factors: usize,
+) {
     if length == 1 {
         return;
     }
     let half = length / 2;
-    let own = &factors[half - 1..length - 1];
+    let own = factors + half - 1;
     for i in 0..half {
-        let (x, y) = (points[i], points[length - 1 - i]);
-        aside[i] = x + y;
-        aside[half + i] = (x - y) * own[i];
+        let (x, y) = (memory.get(points + i), memory.get(points + length - 1 - i));
+        let factor = memory.get(own + i);
+        memory.set(aside + i, x + y);
+        memory.set(aside + half + i, (x - y) * factor);
     }
-    {
-        let (even, odd) = aside.split_at_mut(half);
-        let (low, high) = points.split_at_mut(half);
-        halves(even, low, factors);
-        halves(odd, high, factors);
-    }
+    halves(memory, aside, points, half, factors);
+    halves(memory, aside + half, points + half, half, factors);
+    // Each sum of two neighbors of the second half; the last one has none behind it.
+    let mut next = memory.get(aside + half);
     for i in 0..half {
-        let next = if i + 1 < half {
-            aside[half + i + 1]
-        } else {
-            0.0
+        let this = next;
+        next = match i + 1 < half {
+            true => memory.get(aside + half + i + 1),
+            false => 0.0,
         };
-        points[2 * i] = aside[i];
-        points[2 * i + 1] = aside[half + i] + next;
+        let even = memory.get(aside + i);
+        memory.set(points + 2 * i, even);
+        memory.set(points + 2 * i + 1, this + next);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Recorder;
+    use crate::memory::tests::hold_together;
+
+    #[test]
+    fn what_it_touches_is_what_a_recorder_tells() {
+        for points in [1, 2, 8, 128] {
+            let mut memory = vec![0.0; doubles(points)];
+            let mut transform = Cosine::new(&mut memory, points).unwrap();
+            for (i, x) in transform.input().iter_mut().enumerate() {
+                *x = ((i * 31 + 7) % 17) as f64 - 8.0;
+            }
+            hold_together(
+                &memory,
+                |memory| step(memory, points, 3.0),
+                |memory| step(memory, points, 3.0),
+                |touches| {
+                    step(&mut Recorder::new(8, |t| touches.push(t)), points, 3.0);
+                },
+            );
+        }
+    }
 
     #[test]
     fn it_is_the_sum_of_its_definition() {

@@ -1,16 +1,16 @@
 //! A digital filter: the sum of n coefficients times the last n samples (001 §5.2).
 //!
 //! 16 n bytes: the coefficients, then the samples as a ring. Both are read in ascending order, one
-//! sample is written.
+//! sample is written. [`step`] is its one description, over memory or over a recorder.
 
-use crate::Touch;
+use crate::memory::Memory;
 use model::{Error, Result};
 
 /// A filter in memory that somebody else owns.
 #[derive(Debug)]
 pub struct Filter<'a> {
-    coefficients: &'a mut [f64],
-    samples: &'a mut [f64],
+    memory: &'a mut [f64],
+    taps: usize,
     newest: usize,
 }
 
@@ -35,8 +35,8 @@ impl<'a> Filter<'a> {
         }
         samples.fill(0.0);
         Ok(Filter {
-            coefficients: first,
-            samples,
+            memory,
+            taps: coefficients,
             newest: 0,
         })
     }
@@ -44,53 +44,31 @@ impl<'a> Filter<'a> {
     /// Takes a sample in and gives Σ c_i x_(t−i).
     #[inline(never)]
     pub fn step(&mut self, sample: f64) -> f64 {
-        let taps = self.samples.len();
-        // The newest sample lies lowest, so that both arrays are walked upwards.
-        self.newest = (self.newest + taps - 1) % taps;
-        self.samples[self.newest] = sample;
-        let (wrapped, recent) = self.samples.split_at(self.newest);
-        let (head, tail) = self.coefficients.split_at(recent.len());
-        dot(head, recent) + dot(tail, wrapped)
+        self.newest = before(self.newest, self.taps);
+        step(self.memory, self.taps, self.newest, sample)
     }
 }
 
-/// The accesses of a step to its memory, in words of `word` bytes: the sample that comes in, at
-/// place `newest` of the ring, then each coefficient with its sample.
-pub fn touches(coefficients: usize, newest: usize, word: u32, mut touch: impl FnMut(Touch)) {
-    let at = |place: usize, write: bool| Touch {
-        offset: place as u64 * u64::from(word),
-        bytes: word,
-        write,
-    };
-    touch(at(coefficients + newest, true));
-    for i in 0..coefficients {
-        touch(at(i, false));
-        touch(at(coefficients + (newest + i) % coefficients, false));
-    }
+/// The place in the ring of the sample that comes after the one at `newest`: one lower, so that both
+/// arrays are walked upwards.
+pub const fn before(newest: usize, taps: usize) -> usize {
+    (newest + taps - 1) % taps
 }
 
-/// The inner product, in four sums side by side.
+/// One step: the sample that comes in is written at place `newest` of the ring, below `taps`; then
+/// each coefficient is read with its sample.
 #[inline(always)]
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 4];
-    let (fours, others) = (a.chunks_exact(4), b.chunks_exact(4));
-    let rest: f64 = fours
-        .remainder()
-        .iter()
-        .zip(others.remainder())
-        .map(|(a, b)| a * b)
-        .sum();
-    for (a, b) in fours.zip(others) {
-        for lane in 0..4 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    sums.iter().sum::<f64>() + rest
+pub fn step<M: Memory + ?Sized>(memory: &mut M, taps: usize, newest: usize, sample: f64) -> f64 {
+    memory.set(taps + newest, sample);
+    let recent = taps - newest;
+    memory.dot(0, taps + newest, recent) + memory.dot(recent, taps, newest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Recorder;
+    use crate::memory::tests::hold_together;
 
     #[test]
     fn it_sums_coefficients_times_the_last_samples() {
@@ -116,30 +94,24 @@ mod tests {
         }
     }
 
-    /// What the accesses read is what the step adds up.
     #[test]
-    fn its_accesses_give_its_result() {
-        for taps in [1, 5, 64] {
-            let mut memory = vec![0.0; doubles(taps)];
-            let mut model = vec![0.0; doubles(taps)];
-            let mut filter = Filter::new(&mut memory, taps).unwrap();
-            model[..taps].copy_from_slice(filter.coefficients);
-            for t in 0..3 * taps {
-                let sample = (t * 7 % 11) as f64;
-                let got = filter.step(sample);
-                let mut read = Vec::new();
-                touches(taps, filter.newest, 8, |touch| {
-                    let place = (touch.offset / 8) as usize;
-                    if touch.write {
-                        model[place] = sample;
-                    } else {
-                        read.push(model[place]);
-                    }
-                });
-                assert_eq!(read.len(), 2 * taps);
-                let sum: f64 = read.chunks(2).map(|pair| pair[0] * pair[1]).sum();
-                assert!((got - sum).abs() < 1e-9 * sum.abs().max(1.0));
-            }
+    fn what_it_touches_is_what_a_recorder_tells() {
+        for (taps, newest) in [(1, 0), (5, 3), (64, 0), (64, 63), (512, 17)] {
+            let values: Vec<f64> = (0..doubles(taps)).map(|i| 1.0 / (i + 2) as f64).collect();
+            hold_together(
+                &values,
+                |memory| step(memory, taps, newest, 3.0),
+                |memory| step(memory, taps, newest, 3.0),
+                |touches| {
+                    step(
+                        &mut Recorder::new(8, |t| touches.push(t)),
+                        taps,
+                        newest,
+                        3.0,
+                    );
+                    assert_eq!(touches.len(), 2 * taps + 1);
+                },
+            );
         }
     }
 

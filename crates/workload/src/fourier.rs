@@ -2,18 +2,19 @@
 //! Tukey (001 §5.3, Fig. 5).
 //!
 //! 40 n bytes: input and output as pairs of doubles, and a table of n/2 roots of unity. The input
-//! is copied in bit-reversed order and stays.
+//! is copied in bit-reversed order and stays. [`step`] is its one description, over memory or over a
+//! recorder.
 
+use crate::memory::Memory;
 use model::Result;
 use std::f64::consts::TAU;
 
 /// A transform in memory that somebody else owns.
 #[derive(Debug)]
 pub struct Fourier<'a> {
-    input: &'a mut [f64],
-    output: &'a mut [f64],
-    /// e^(−2πi k/n) for k below n/2, as pairs.
-    roots: &'a mut [f64],
+    /// Input and output as pairs, then e^(−2πi k/n) for k below n/2, as pairs.
+    memory: &'a mut [f64],
+    points: usize,
 }
 
 /// Doubles that a transform of so many points needs.
@@ -29,75 +30,105 @@ impl<'a> Fourier<'a> {
     pub fn new(memory: &'a mut [f64], points: usize) -> Result<Self> {
         super::power_of_two(points, "a Fourier transform")?;
         let memory = super::room(memory, doubles(points), "a Fourier transform")?;
-        let (input, rest) = memory.split_at_mut(2 * points);
-        let (output, roots) = rest.split_at_mut(2 * points);
-        input.fill(0.0);
-        for (k, root) in roots.chunks_exact_mut(2).enumerate() {
+        memory[..2 * points].fill(0.0);
+        for (k, root) in memory[4 * points..].chunks_exact_mut(2).enumerate() {
             let angle = -TAU * k as f64 / points as f64;
             root.copy_from_slice(&[angle.cos(), angle.sin()]);
         }
-        Ok(Fourier {
-            input,
-            output,
-            roots,
-        })
+        Ok(Fourier { memory, points })
     }
 
     /// What is transformed: real and imaginary parts in turn.
     pub fn input(&mut self) -> &mut [f64] {
-        self.input
+        &mut self.memory[..2 * self.points]
     }
 
     /// Transforms the input, with the real part of its first point replaced; gives the same of the
     /// result.
     #[inline(never)]
     pub fn step(&mut self, sample: f64) -> f64 {
-        self.input[0] = sample;
-        let points = self.input.len() / 2;
-        let bits = points.trailing_zeros();
-        for (i, place) in self.output.chunks_exact_mut(2).enumerate() {
-            let from = if bits == 0 {
-                0
-            } else {
-                i.reverse_bits() >> (usize::BITS - bits)
-            };
-            place.copy_from_slice(&self.input[2 * from..2 * from + 2]);
-        }
-        let mut half = 1;
-        while half < points {
-            let stride = points / (2 * half);
-            for group in self.output.chunks_exact_mut(4 * half) {
-                let (low, high) = group.split_at_mut(2 * half);
-                for (k, (a, b)) in low
-                    .chunks_exact_mut(2)
-                    .zip(high.chunks_exact_mut(2))
-                    .enumerate()
-                {
-                    let root = &self.roots[2 * k * stride..2 * k * stride + 2];
-                    let (re, im) = (
-                        b[0] * root[0] - b[1] * root[1],
-                        b[0] * root[1] + b[1] * root[0],
-                    );
-                    b[0] = a[0] - re;
-                    b[1] = a[1] - im;
-                    a[0] += re;
-                    a[1] += im;
-                }
-            }
-            half *= 2;
-        }
-        self.output[0]
+        step(self.memory, self.points, sample)
     }
 
     /// The result: real and imaginary parts in turn.
     pub fn output(&self) -> &[f64] {
-        self.output
+        &self.memory[2 * self.points..4 * self.points]
+    }
+}
+
+/// One transform of so many points: a power of two, in memory as [`Fourier::new`] prepares it.
+#[inline(always)]
+pub fn step<M: Memory + ?Sized>(memory: &mut M, points: usize, sample: f64) -> f64 {
+    let output = 2 * points;
+    memory.set(0, sample);
+    let bits = points.trailing_zeros();
+    for i in 0..points {
+        let from = match bits {
+            0 => 0,
+            bits => i.reverse_bits() >> (usize::BITS - bits),
+        };
+        for part in 0..2 {
+            let value = memory.get(2 * from + part);
+            memory.set(output + 2 * i + part, value);
+        }
+    }
+    let mut half = 1;
+    while half < points {
+        for group in (0..points).step_by(2 * half) {
+            butterflies(memory, points, group, half);
+        }
+        half *= 2;
+    }
+    memory.get(output)
+}
+
+/// Joins two neighbors of transforms of `half` points, the first of which begins at point `group`.
+#[inline(always)]
+fn butterflies<M: Memory + ?Sized>(memory: &mut M, points: usize, group: usize, half: usize) {
+    let (output, roots) = (2 * points, 4 * points);
+    let stride = points / (2 * half);
+    for k in 0..half {
+        let low = output + 2 * (group + k);
+        let high = low + 2 * half;
+        let root = roots + 2 * k * stride;
+        let a = [memory.get(low), memory.get(low + 1)];
+        let b = [memory.get(high), memory.get(high + 1)];
+        let root = [memory.get(root), memory.get(root + 1)];
+        let (re, im) = (
+            b[0] * root[0] - b[1] * root[1],
+            b[0] * root[1] + b[1] * root[0],
+        );
+        memory.set(high, a[0] - re);
+        memory.set(high + 1, a[1] - im);
+        memory.set(low, a[0] + re);
+        memory.set(low + 1, a[1] + im);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Recorder;
+    use crate::memory::tests::hold_together;
+
+    #[test]
+    fn what_it_touches_is_what_a_recorder_tells() {
+        for points in [1, 2, 8, 128] {
+            let mut memory = vec![0.0; doubles(points)];
+            let mut transform = Fourier::new(&mut memory, points).unwrap();
+            for (i, x) in transform.input().iter_mut().enumerate() {
+                *x = ((i * 29 + 5) % 19) as f64 - 9.0;
+            }
+            hold_together(
+                &memory,
+                |memory| step(memory, points, 3.0),
+                |memory| step(memory, points, 3.0),
+                |touches| {
+                    step(&mut Recorder::new(8, |t| touches.push(t)), points, 3.0);
+                },
+            );
+        }
+    }
 
     #[test]
     fn it_is_the_sum_of_its_definition() {

@@ -1,6 +1,7 @@
-//! What a job does: compute ([`spin`]), walk a working set ([`walk`]); calibrated on the spot
-//! ([`calibrate`]). And what the tasks of 001 §5 compute: [`filter`], [`cosine`], [`fourier`],
-//! [`matrix`], each in memory that the caller gives.
+//! What a job does: compute ([`spin`]), walk a working set ([`walk`]), or what the tasks of 001 §5
+//! compute ([`computation`]); calibrated on the spot ([`calibrate`]). The latter are [`filter`],
+//! [`cosine`], [`fourier`], [`matrix`], each in memory that the caller gives, or over a recorder that tells what it touches
+//! ([`memory`]).
 //!
 //! A workload is made of equal units. Calibration finds how long a unit takes here and now, so that
 //! a job of so many units lasts as long as its task says.
@@ -8,10 +9,12 @@
 #![forbid(unsafe_code)]
 
 pub mod calibrate;
+pub mod computation;
 pub mod cosine;
 pub mod filter;
 pub mod fourier;
 pub mod matrix;
+pub mod memory;
 pub mod spin;
 pub mod walk;
 
@@ -182,6 +185,20 @@ pub fn make_in(
                 "add `wss = \"256KiB\"`",
             ),
         },
+        Workload::Compute(what) => {
+            let computing = computation::Computing::new(*what)?;
+            let (work, calibrated) = calibrated(computing, length, until);
+            match calibrated.unit.median_ps / 1000 > length.nanos() {
+                false => Ok((work, calibrated)),
+                true => {
+                    let unit = Duration::from_nanos(calibrated.unit.median_ps / 1000);
+                    refuse(
+                        &format!("one step of what it computes takes {unit}, and a job {length}"),
+                        "give it a longer WCET, or fewer coefficients or points",
+                    )
+                }
+            }
+        }
         Workload::Exec { .. } | Workload::Program { .. } | Workload::Join => refuse(
             "programs cannot be run as a workload within this process",
             "use `kind = \"spin\"` or `kind = \"walk\"`",
@@ -259,11 +276,21 @@ mod tests {
             wcet = "1ms"
             period = "10ms"
             workload = { exec = ["/bin/true"] }
+            [[task]]
+            name = "e"
+            wcet = "1ms"
+            period = "10ms"
+            workload = { kind = "filter", coefficients = 64 }
+            [[task]]
+            name = "f"
+            wcet = "1ms"
+            period = "10ms"
+            workload = { kind = "fourier", points = 65536 }
             "#,
         )
         .unwrap();
         let length = Duration::from_micros(100);
-        for task in [TaskId(0), TaskId(1)] {
+        for task in [TaskId(0), TaskId(1), TaskId(4)] {
             let (mut work, calibrated) = make(&set, task, length, 1).unwrap();
             assert!(calibrated.count > 0 && calibrated.unit.low_ps <= calibrated.unit.high_ps);
             work.job(0, &AtomicBool::new(false));
@@ -280,7 +307,12 @@ mod tests {
             e.contains("working set of 64KiB is given memory of 1000 lines"),
             "{e}"
         );
-        for (task, cause) in [(TaskId(2), "needs the size"), (TaskId(3), "programs")] {
+        for (task, cause) in [
+            (TaskId(2), "needs the size"),
+            (TaskId(3), "programs"),
+            // No processor does 65536 points, of half a million butterflies, in so short a time.
+            (TaskId(5), "one step of what it computes takes"),
+        ] {
             let e = make(&set, task, length, 1).err().unwrap().to_string();
             assert!(e.contains(cause) && e.contains("task"), "{e}");
         }

@@ -3,9 +3,9 @@
 //!
 //! 96 KiB: a by rows, b by columns, c by rows. Eight rows of a and eight columns of b are one page
 //! of 4 KiB each, where the memory begins at a page. Cut into [`STEPS`] steps, so that it can be
-//! interrupted anywhere and go on.
+//! interrupted anywhere and go on. [`step`] is its one description, over memory or over a recorder.
 
-use crate::filter::dot;
+use crate::memory::Memory;
 use model::Result;
 
 /// Rows and columns.
@@ -20,9 +20,7 @@ pub const STEPS: usize = SIDE * SIDE / BLOCK;
 /// A product in memory that somebody else owns.
 #[derive(Debug)]
 pub struct Product<'a> {
-    a: &'a mut [f64],
-    b: &'a mut [f64],
-    c: &'a mut [f64],
+    memory: &'a mut [f64],
 }
 
 impl<'a> Product<'a> {
@@ -39,27 +37,59 @@ impl<'a> Product<'a> {
             *b = (i % 7) as f64 - 3.0;
         }
         c.fill(0.0);
-        Ok(Product { a, b, c })
+        Ok(Product { memory })
     }
 
     /// Computes row `number` modulo [`STEPS`], submatrix by submatrix. Gives one of its elements.
     #[inline(never)]
     pub fn step(&mut self, number: usize) -> f64 {
-        let number = number % STEPS;
-        let (submatrix, row) = (number / BLOCK, number % BLOCK);
-        let i = submatrix / (SIDE / BLOCK) * BLOCK + row;
-        let first = submatrix % (SIDE / BLOCK) * BLOCK;
-        let own = &self.a[i * SIDE..(i + 1) * SIDE];
-        for j in first..first + BLOCK {
-            self.c[i * SIDE + j] = dot(own, &self.b[j * SIDE..(j + 1) * SIDE]);
-        }
-        self.c[i * SIDE + first]
+        step(self.memory, number)
     }
+}
+
+/// Computes row `number` modulo [`STEPS`], submatrix by submatrix: a row of a with eight columns of
+/// b. Gives the first of its elements.
+#[inline(always)]
+pub fn step<M: Memory + ?Sized>(memory: &mut M, number: usize) -> f64 {
+    let number = number % STEPS;
+    let (submatrix, row) = (number / BLOCK, number % BLOCK);
+    let i = submatrix / (SIDE / BLOCK) * BLOCK + row;
+    let first = submatrix % (SIDE / BLOCK) * BLOCK;
+    let (b, c) = (SIDE * SIDE, 2 * SIDE * SIDE);
+    let mut given = 0.0;
+    for j in first..first + BLOCK {
+        let element = memory.dot(i * SIDE, b + j * SIDE, SIDE);
+        memory.set(c + i * SIDE + j, element);
+        if j == first {
+            given = element;
+        }
+    }
+    given
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Recorder;
+    use crate::memory::tests::hold_together;
+
+    #[test]
+    fn what_it_touches_is_what_a_recorder_tells() {
+        let mut memory = vec![0.0; DOUBLES];
+        Product::new(&mut memory).unwrap();
+        for number in [0, 9, STEPS - 1] {
+            hold_together(
+                &memory,
+                |memory| step(memory, number),
+                |memory| step(memory, number),
+                |touches| {
+                    step(&mut Recorder::new(8, |t| touches.push(t)), number);
+                    // Two reads a product, one write an element.
+                    assert_eq!(touches.len(), BLOCK * (2 * SIDE + 1));
+                },
+            );
+        }
+    }
 
     #[test]
     fn all_steps_in_any_order_are_the_product() {
@@ -72,9 +102,13 @@ mod tests {
             for j in 0..SIDE {
                 // b is stored by columns.
                 let wanted: f64 = (0..SIDE)
-                    .map(|k| product.a[i * SIDE + k] * product.b[j * SIDE + k])
+                    .map(|k| memory[i * SIDE + k] * memory[(SIDE + j) * SIDE + k])
                     .sum();
-                assert_eq!(product.c[i * SIDE + j], wanted, "row {i}, column {j}");
+                assert_eq!(
+                    memory[(2 * SIDE + i) * SIDE + j],
+                    wanted,
+                    "row {i}, column {j}"
+                );
             }
         }
     }

@@ -56,17 +56,56 @@ fn drawn(mut at: u32, mask: u32, count: usize) -> u32 {
     }
 }
 
-/// Walks; a unit is the visit of one line.
-pub struct Walk {
-    store: Box<dyn Store>,
+/// Which line is visited next, and whether it is written: the one description of a walk, for one that
+/// runs and for what a model is told.
+#[derive(Clone, Debug)]
+struct Course {
+    lines: u32,
     pattern: Pattern,
+    /// Modulus of the generator less one: the smallest power of two that is no less than the number
+    /// of lines, less one.
+    mask: u32,
     /// How much of a write comes due with every line, in parts of [`WHOLE`].
     write_part: u32,
     due: u32,
     at: u32,
-    /// Modulus of the generator less one: the smallest power of two that is no less than the number
-    /// of lines, less one.
-    mask: u32,
+}
+
+impl Course {
+    fn new(lines: u32, write_ratio: f64, pattern: Pattern) -> Self {
+        let power = lines.max(1).checked_next_power_of_two();
+        Course {
+            lines,
+            pattern,
+            mask: power.map_or(u32::MAX, |power| power - 1),
+            write_part: (write_ratio.clamp(0.0, 1.0) * f64::from(WHOLE)).round() as u32,
+            due: 0,
+            at: 0,
+        }
+    }
+
+    /// Goes on to the next line, which `linked` says where lines say it themselves. Is it written?
+    ///
+    /// There is at least one line.
+    #[inline(always)]
+    fn go_on(&mut self, linked: impl FnOnce(u32) -> u32) -> bool {
+        self.at = match self.pattern {
+            Pattern::Random => drawn(self.at, self.mask, self.lines as usize),
+            Pattern::Sequential | Pattern::Chase => linked(self.at),
+        };
+        self.due += self.write_part;
+        let write = self.due >= WHOLE;
+        if write {
+            self.due -= WHOLE;
+        }
+        write
+    }
+}
+
+/// Walks; a unit is the visit of one line.
+pub struct Walk {
+    store: Box<dyn Store>,
+    course: Course,
 }
 
 impl Walk {
@@ -94,11 +133,7 @@ impl Walk {
         }
         Walk {
             store,
-            pattern,
-            write_part: write_part(write_ratio),
-            due: 0,
-            at: 0,
-            mask: mask(count),
+            course: Course::new(count, write_ratio, pattern),
         }
     }
 
@@ -108,14 +143,9 @@ impl Walk {
             return;
         }
         for _ in 0..number {
-            self.at = match self.pattern {
-                Pattern::Random => drawn(self.at, self.mask, lines.len()),
-                Pattern::Sequential | Pattern::Chase => lines[self.at as usize].next,
-            };
-            let line = &mut lines[self.at as usize];
-            self.due += self.write_part;
-            if self.due >= WHOLE {
-                self.due -= WHOLE;
+            let write = self.course.go_on(|at| lines[at as usize].next);
+            let line = &mut lines[self.course.at as usize];
+            if write {
                 line.written = line.written.wrapping_add(1);
             } else {
                 black_box(line.written);
@@ -128,14 +158,9 @@ impl Walk {
 /// [`Walk`] visits, and the same ones written.
 #[derive(Clone, Debug)]
 pub struct Steps {
-    lines: u32,
-    pattern: Pattern,
+    course: Course,
     /// Along pointers: by line the next one.
     next: Vec<u32>,
-    mask: u32,
-    write_part: u32,
-    due: u32,
-    at: u32,
 }
 
 impl Steps {
@@ -154,43 +179,33 @@ impl Steps {
             Pattern::Sequential | Pattern::Random => Vec::new(),
         };
         Steps {
-            lines,
-            pattern,
+            course: Course::new(lines, write_ratio, pattern),
             next,
-            mask: mask(lines),
-            write_part: write_part(write_ratio),
-            due: 0,
-            at: 0,
         }
     }
 
     /// How many lines the working set has.
     pub const fn lines(&self) -> u32 {
-        self.lines
+        self.course.lines
     }
 
     /// Goes on from this line; none of what writes had come due is left.
     pub fn begin(&mut self, at: u32) {
-        self.at = at % self.lines;
-        self.due = 0;
+        self.course.at = at % self.course.lines;
+        self.course.due = 0;
     }
 
     /// The next access.
     #[inline]
     pub fn step(&mut self) -> Touch {
-        self.at = match self.pattern {
-            Pattern::Random => drawn(self.at, self.mask, self.lines as usize),
-            Pattern::Sequential if self.at + 1 == self.lines => 0,
-            Pattern::Sequential => self.at + 1,
-            Pattern::Chase => self.next[self.at as usize],
-        };
-        self.due += self.write_part;
-        let write = self.due >= WHOLE;
-        if write {
-            self.due -= WHOLE;
-        }
+        let (lines, next) = (self.course.lines, &self.next);
+        let write = self.course.go_on(|at| match next.get(at as usize) {
+            Some(next) => *next,
+            None if at + 1 == lines => 0,
+            None => at + 1,
+        });
         Touch {
-            offset: u64::from(self.at) * LINE,
+            offset: u64::from(self.course.at) * LINE,
             bytes: size_of::<u32>() as u32,
             write,
         }
@@ -202,17 +217,6 @@ fn line_count(size: Bytes) -> u32 {
     u32::try_from(size.get().div_ceil(LINE))
         .unwrap_or(u32::MAX)
         .max(1)
-}
-
-/// How much of a write comes due with every line.
-fn write_part(ratio: f64) -> u32 {
-    (ratio.clamp(0.0, 1.0) * f64::from(WHOLE)).round() as u32
-}
-
-/// Modulus of the generator less one.
-fn mask(lines: u32) -> u32 {
-    let power = lines.max(1).checked_next_power_of_two();
-    power.map_or(u32::MAX, |power| power - 1)
 }
 
 /// Which line comes after which: in order, or in a random cycle through all.
@@ -276,9 +280,9 @@ mod tests {
                 let before = written(&mut walk, line);
                 walk.steps(1);
                 // What the model is told of is what was done.
-                prop_assert_eq!(u64::from(walk.at), line);
+                prop_assert_eq!(u64::from(walk.course.at), line);
                 prop_assert_eq!(written(&mut walk, line) - before, u32::from(touch.write));
-                seen[walk.at as usize] += 1;
+                seen[walk.course.at as usize] += 1;
             }
             prop_assert!(seen.iter().all(|s| *s == 3), "{:?}", seen);
             let written: u64 = walk

@@ -2,9 +2,11 @@
 //! of the scheduler.
 
 mod charts;
+pub mod modelled;
 pub mod overheads;
 mod prefetchers;
 pub mod scheduled;
+pub mod wss;
 
 use crate::pages;
 use ::measure::cpmd::{self, Outcome};

@@ -6,10 +6,12 @@
 //! use memory of their own, as successive frames of a video do (003 §3.2, assumption 1).
 
 use cache::{Kind, Shape};
-use model::{Bytes, Error, Platform, Result, TaskId, TaskSet, Workload};
+use model::{Bytes, Computation, Error, Platform, Result, TaskId, TaskSet, Workload};
 use serde::Serialize;
 use simulate::{Accesses, Cached, Tally};
 use std::collections::BTreeMap;
+use workload::computation;
+use workload::memory::Recorder;
 use workload::walk::Steps;
 
 /// How jobs use memory.
@@ -156,7 +158,7 @@ impl Memory {
         let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
         let (mut first, mut end) = (Vec::new(), 0_u64);
         for id in set.ids() {
-            let size = set.wss(id).map_or(0, Bytes::get).div_ceil(page);
+            let size = memory_of(set, id).get().div_ceil(page);
             let mut place = || {
                 let here = end;
                 end = end.saturating_add(size.saturating_mul(page));
@@ -168,6 +170,15 @@ impl Memory {
             });
         }
         Memory { first, all: end }
+    }
+}
+
+/// What a task needs: its working set, or what it computes on where that is more.
+fn memory_of(set: &TaskSet, id: TaskId) -> Bytes {
+    let stated = set.wss(id).unwrap_or(Bytes::new(0));
+    match set.details(id).and_then(|d| d.workload.as_ref()) {
+        Some(Workload::Compute(what)) => stated.max(computation::size(*what)),
+        _ => stated,
     }
 }
 
@@ -187,10 +198,16 @@ fn made(
             write_ratio,
             pattern,
         }) => (*write_ratio, *pattern),
+        Some(Workload::Compute(what)) => {
+            let first = memory.first[id.index()];
+            let stride = if how.fresh { memory.all } else { 0 };
+            let computing = Recorded::of(*what, how.passes, At { first, stride });
+            return Ok((Box::new(computing), true));
+        }
         Some(_) => {
             return refuse(
                 "the accesses of a program are not known",
-                "use `kind = \"walk\"` or `kind = \"spin\"`, or simulate without `--cache`",
+                "use another `kind`, or simulate without `--cache`",
             );
         }
     };
@@ -203,13 +220,16 @@ fn made(
     let steps = Steps::new(size, write_ratio, pattern, seed);
     // Tasks of one group begin at different places of their working set.
     let start = (u64::from(id.0) * 0x9e37_79b1 % u64::from(steps.lines())) as u32;
+    let at = At {
+        first: memory.first[id.index()],
+        stride: if how.fresh { memory.all } else { 0 },
+    };
     let walking = Walking {
         count: u64::from(steps.lines()) * u64::from(how.passes),
         steps,
         start,
-        first: memory.first[id.index()],
-        here: memory.first[id.index()],
-        stride: if how.fresh { memory.all } else { 0 },
+        here: at.first,
+        at,
     };
     Ok((Box::new(walking), write_ratio > 0.0))
 }
@@ -227,16 +247,101 @@ impl Accesses for Computing {
     }
 }
 
+/// Where the working set of the first job lies, and how much further that of each next one.
+struct At {
+    first: u64,
+    stride: u64,
+}
+
+impl At {
+    fn of(&self, number: u64) -> u64 {
+        // Beyond what addresses can be, the first memory comes again.
+        let most = (1_u64 << 62).checked_div(self.stride).unwrap_or(1).max(1);
+        self.first + number % most * self.stride
+    }
+}
+
+/// Jobs that compute on memory of their own, some times one after the other: what the computation
+/// touches, as it is recorded when a job begins.
+struct Recorded {
+    what: Computation,
+    passes: u64,
+    at: At,
+    here: u64,
+    /// Accesses of a whole computation: the offset, and whether it writes. The number is the same
+    /// every time.
+    touches: Vec<(u32, bool)>,
+    next: usize,
+    /// How many times it has been computed, before this one.
+    done: u64,
+}
+
+impl Recorded {
+    fn of(what: Computation, passes: u32, at: At) -> Self {
+        let mut recorded = Recorded {
+            what,
+            passes: u64::from(passes),
+            here: at.first,
+            at,
+            touches: Vec::new(),
+            next: 0,
+            done: 0,
+        };
+        recorded.record();
+        recorded
+    }
+
+    /// Records what the computation touches that comes next.
+    fn record(&mut self) {
+        let (touches, steps) = (&mut self.touches, computation::steps(self.what));
+        touches.clear();
+        for step in 0..steps {
+            // Memory of a computation is far below 4 GiB (`Computation::MOST`).
+            let mut recorder = Recorder::new(size_of::<f64>() as u32, |touch| {
+                touches.push((touch.offset as u32, touch.write));
+            });
+            computation::step(self.what, &mut recorder, self.done * steps + step);
+        }
+        self.next = 0;
+    }
+}
+
+impl Accesses for Recorded {
+    fn count(&self) -> u64 {
+        self.touches.len() as u64 * self.passes
+    }
+
+    fn begin(&mut self, number: u64) {
+        self.here = self.at.of(number);
+        self.done = number.wrapping_mul(self.passes);
+        self.record();
+    }
+
+    #[inline]
+    fn next(&mut self) -> (u64, Kind) {
+        if self.next == self.touches.len() {
+            self.done = self.done.wrapping_add(1);
+            // What other computations touch does not depend on how often they were done.
+            match self.what {
+                Computation::Filter { .. } => self.record(),
+                _ => self.next = 0,
+            }
+        }
+        let (offset, write) = self.touches[self.next];
+        self.next += 1;
+        let kind = if write { Kind::Write } else { Kind::Read };
+        (self.here + u64::from(offset), kind)
+    }
+}
+
 /// Jobs that walk a working set.
 struct Walking {
     steps: Steps,
     count: u64,
     start: u32,
-    /// Where the working set of the first job lies, that of the present one, and how much further
-    /// that of each next one.
-    first: u64,
+    at: At,
+    /// Where the working set of the present job lies.
     here: u64,
-    stride: u64,
 }
 
 impl Accesses for Walking {
@@ -245,9 +350,7 @@ impl Accesses for Walking {
     }
 
     fn begin(&mut self, number: u64) {
-        // Beyond what addresses can be, the first memory comes again.
-        let most = (1_u64 << 62).checked_div(self.stride).unwrap_or(1).max(1);
-        self.here = self.first + number % most * self.stride;
+        self.here = self.at.of(number);
         self.steps.begin(self.start);
     }
 

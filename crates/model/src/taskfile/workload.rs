@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::input::{Table, Value};
-use crate::workload::{Beyond, Pattern, Rights, Workload};
+use crate::workload::{Beyond, Computation, Pattern, Rights, Workload};
 
 /// Reads the value of the key `workload`.
 pub(super) fn read(value: &Value<'_, '_>) -> Result<Workload> {
@@ -11,6 +11,8 @@ pub(super) fn read(value: &Value<'_, '_>) -> Result<Workload> {
         "kind",
         "write_ratio",
         "pattern",
+        "coefficients",
+        "points",
         "exec",
         "program",
         "beyond_budget",
@@ -63,10 +65,62 @@ pub(super) fn read(value: &Value<'_, '_>) -> Result<Workload> {
             table.only(&["kind"])?;
             Ok(Workload::Spin)
         }
-        "walk" => walk_of(&table),
-        other => Err(kind
-            .error(format!("unknown workload `{other}`"))
-            .remedy("write `spin`, `walk` or `join`, or `exec = […]` or `program = […]`")),
+        "walk" => {
+            table.only(&["kind", "write_ratio", "pattern"])?;
+            walk_of(&table)
+        }
+        "filter" => {
+            table.only(&["kind", "coefficients"])?;
+            let coefficients = count_of(&table, "coefficients")?;
+            Ok(Workload::Compute(Computation::Filter { coefficients }))
+        }
+        "cosine" => {
+            let points = points_of(&table)?;
+            Ok(Workload::Compute(Computation::Cosine { points }))
+        }
+        "fourier" => {
+            let points = points_of(&table)?;
+            Ok(Workload::Compute(Computation::Fourier { points }))
+        }
+        "matrix" => {
+            table.only(&["kind"])?;
+            Ok(Workload::Compute(Computation::Matrix))
+        }
+        other => Err(kind.error(format!("unknown workload `{other}`")).remedy(
+            "write `spin`, `walk`, `filter`, `cosine`, `fourier`, `matrix` or `join`, or \
+                 `exec = […]` or `program = […]`",
+        )),
+    }
+}
+
+/// How many coefficients or points a computation has.
+fn count_of(table: &Table<'_, '_>, key: &'static str) -> Result<u32> {
+    let value = table.need(key)?;
+    let number = value.number()?;
+    let fits = number.fract() == 0.0 && (1.0..=f64::from(Computation::MOST)).contains(&number);
+    match fits {
+        true => Ok(number as u32),
+        false => Err(value
+            .error(format!("{number} is no number of {key}"))
+            .remedy(format!(
+                "give a whole number from 1 to {}",
+                Computation::MOST
+            ))),
+    }
+}
+
+/// How many points a transform has.
+fn points_of(table: &Table<'_, '_>) -> Result<u32> {
+    table.only(&["kind", "points"])?;
+    let points = count_of(table, "points")?;
+    match points.is_power_of_two() {
+        true => Ok(points),
+        false => Err(table
+            .need("points")?
+            .error(format!(
+                "a transform halves its points, and {points} are no power of two"
+            ))
+            .remedy("give such as 256")),
     }
 }
 
@@ -157,6 +211,7 @@ pub(super) fn write(workload: &Workload) -> toml::Table {
             table.insert("write_ratio".into(), (*write_ratio).into());
             table.insert("pattern".into(), pattern.into());
         }
+        Workload::Compute(what) => write_computation(*what, &mut table),
         Workload::Exec {
             command,
             beyond_budget,
@@ -179,6 +234,19 @@ pub(super) fn write(workload: &Workload) -> toml::Table {
     table
 }
 
+fn write_computation(what: Computation, table: &mut toml::Table) {
+    let (kind, size) = match what {
+        Computation::Filter { coefficients } => ("filter", Some(("coefficients", coefficients))),
+        Computation::Cosine { points } => ("cosine", Some(("points", points))),
+        Computation::Fourier { points } => ("fourier", Some(("points", points))),
+        Computation::Matrix => ("matrix", None),
+    };
+    table.insert("kind".into(), kind.into());
+    if let Some((key, size)) = size {
+        table.insert(key.into(), i64::from(size).into());
+    }
+}
+
 fn write_rights(rights: &Rights, table: &mut toml::Table) {
     let (key, value) = match rights {
         Rights::Unsaid => return,
@@ -192,6 +260,43 @@ fn write_rights(rights: &Rights, table: &mut toml::Table) {
 #[cfg(test)]
 mod tests {
     use crate::taskfile;
+
+    #[test]
+    fn computations_read_and_write_back_and_wrong_ones_are_refused() {
+        let of = |workload: &str| {
+            taskfile::from_toml(&format!(
+                "[[task]]\nwcet = \"1ms\"\nperiod = \"5ms\"\nworkload = {workload}"
+            ))
+        };
+        for workload in [
+            "{ kind = \"filter\", coefficients = 512 }",
+            "{ kind = \"cosine\", points = 64 }",
+            "{ kind = \"fourier\", points = 1 }",
+            "{ kind = \"matrix\" }",
+        ] {
+            let set = of(workload).unwrap();
+            let again = taskfile::from_toml(&taskfile::to_toml(&set)).unwrap();
+            assert_eq!(set, again, "{workload}");
+        }
+        for (workload, cause) in [
+            ("{ kind = \"filter\" }", "coefficients"),
+            ("{ kind = \"filter\", coefficients = 0 }", "0 is no number"),
+            (
+                "{ kind = \"filter\", coefficients = 1.5 }",
+                "1.5 is no number",
+            ),
+            ("{ kind = \"cosine\", points = 100 }", "no power of two"),
+            (
+                "{ kind = \"fourier\", points = 131072 }",
+                "no number of points",
+            ),
+            ("{ kind = \"matrix\", points = 8 }", "points"),
+            ("{ kind = \"walk\", points = 8 }", "points"),
+        ] {
+            let e = of(workload).unwrap_err().to_string();
+            assert!(e.contains(cause), "{workload}: {e}");
+        }
+    }
 
     #[test]
     fn programs_read_and_write_back_and_wrong_ones_are_refused() {

@@ -5,6 +5,7 @@ mod cpmd;
 mod overheads;
 mod p000;
 mod p001;
+mod p001_model;
 mod p002;
 mod p002_split;
 mod p002_studies;

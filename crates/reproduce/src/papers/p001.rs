@@ -1,5 +1,6 @@
 //! 001: cache partitions by page colors on one processor.
 
+use super::p001_model;
 use crate::entry::{Entry, State};
 use crate::reading::{
     Answers, cache_colors, cache_line, cache_size, cache_ways, mean_of_rows, number, row,
@@ -13,15 +14,6 @@ const SINGLE_WRITER: usize = 3;
 /// c_max / c_min of a scenario at a size.
 fn at_size(size: f64, scenario: usize) -> impl Fn(&Answers) -> Option<f64> {
     move |a| row(a, 0, "size", size)?["unpredictability"][scenario].as_f64()
-}
-
-/// c_max / c_min of the filter in the model, the second step, with the optimistic delays.
-fn modelled(size: f64, scenario: &'static str) -> impl Fn(&Answers) -> Option<f64> {
-    move |a| {
-        let rows = a.get(1, "/rows")?.as_array()?;
-        let row = rows.iter().find(|row| row["size"].as_f64() == Some(size))?;
-        row["unpredictability"][scenario][0].as_f64()
-    }
 }
 
 /// Its mean over all sizes.
@@ -213,23 +205,11 @@ fn figures() -> Vec<Entry> {
             at_size(8192.0, SINGLE_WRITER),
         )
         .at("§5.3")
-        .run("cache filter --platform pentium-90")
-        .elsewhere(
-            "unpartitioned, 1024 coefficients, in a model of the Pentium",
-            1.35,
-            "",
-            modelled(1024.0, "unpartitioned"),
-        )
-        .elsewhere(
-            "partitioned, 256 coefficients, in a model of the Pentium",
-            1.10,
-            "",
-            modelled(256.0, "partitioned"),
-        )
         .holds(
             "partitioned is below unpartitioned, mean over all sizes",
             |a| Some(mean(a, 0, PARTITIONED)? < mean(a, 0, UNPARTITIONED)?),
-        ),
+        )
+        .note("001-fig4-model has it in a model of the paper's machines."),
         measured(
             "001-fig5",
             "a cosine and a Fourier transform likewise",
@@ -259,7 +239,8 @@ fn figures() -> Vec<Entry> {
         .holds("both suffer less than the filter", |a| {
             let filter = mean(a, 2, UNPARTITIONED)?;
             Some(mean(a, 0, UNPARTITIONED)? < filter && mean(a, 1, UNPARTITIONED)? < filter)
-        }),
+        })
+        .note("001-fig5-model has it in a model of the paper's machine."),
         illustration(
             "001-fig6",
             "the product of matrices in submatrices of 8×8",
@@ -284,7 +265,10 @@ fn figures() -> Vec<Entry> {
         .unprinted("slices of 25 us, unpartitioned", "", slice(UNPARTITIONED))
         .unprinted("slices of 25 us, partitioned", "", slice(PARTITIONED))
         .unprinted("slices of 25 us, single writer", "", slice(SINGLE_WRITER))
-        .note("The figure is a picture; the text prints no number of it."),
+        .note(
+            "The figure is a picture; the text prints no number of it. 001-fig7-model has it in a \
+             model of the paper's machines.",
+        ),
         measured(
             "001-fig8",
             "the product, interrupted by the filter at a constant rate",
@@ -310,7 +294,10 @@ fn figures() -> Vec<Entry> {
             let most = all.into_iter().max_by(|x, y| x.1.total_cmp(&y.1))?;
             Some(most.0 / 1e3)
         })
-        .note("Products are shorter here; out/combined.txt has rates scaled to that as well."),
+        .note(
+            "Products are shorter here; out/combined.txt has rates scaled to that as well. \
+             001-fig8-model has it in a model of the paper's machine.",
+        ),
     ]
 }
 
@@ -405,6 +392,7 @@ fn observations() -> Vec<Entry> {
 /// The entries of this paper.
 pub fn entries() -> Vec<Entry> {
     let mut all = figures();
+    all.extend(p001_model::entries());
     all.push(table_1());
     all.extend(observations());
     all

@@ -1,11 +1,14 @@
 //! `warmset cache`: what a platform's caches do with a recorded trace of memory accesses; what
 //! misses cost, and what colors do, in the model.
 
-use super::cache_model::{self, ColoringArgs, EstimateArgs, FilterArgs};
+use super::cache_model::{self, ColoringArgs, EstimateArgs};
+use super::cache_multicore as multicore;
 use super::cache_sets::{self, SetsArgs, VideosArgs};
+use super::cache_tasks::{self, CombinedArgs, MatrixArgs, ShortArgs};
 use crate::console::{Console, note};
 use crate::options::{Answered, On, Seed, new_file};
 use crate::{Answer, command};
+use app::cache::short::Task;
 use app::cache::{Options, Placement, Rules, Simulated, TlbSize, simulate};
 use model::table::{Look, Table};
 use model::{Bytes, Error, Result};
@@ -22,6 +25,7 @@ Examples:
   warmset cache estimate --platform pentium-90
   warmset cache coloring --platform pentium-pro --picture coloring.svg
   warmset cache filter --platform pentium-90 --picture filter.svg
+  warmset cache matrix --platform pentium-133 --write through --picture matrix.svg
   warmset cache sets --platform core-i7 --sets 2 --for 5s
 
 A line of a trace is a letter (I an instruction, L a load, S a store, M both), an address in hexadecimal, a comma and a number \
@@ -75,7 +79,17 @@ enum What {
     /// Compare plain and free coloring of memory
     Coloring(ColoringArgs),
     /// Run the filter of 001 §5.2 after a flooder, with and without a partition of its own
-    Filter(FilterArgs),
+    Filter(ShortArgs),
+    /// Run a discrete cosine transform likewise (001 §5.3)
+    Cosine(ShortArgs),
+    /// Run a fast Fourier transform likewise (001 §5.3)
+    Fourier(ShortArgs),
+    /// Multiply matrices in time slices, all caches flooded after each (001 §5.4)
+    Matrix(MatrixArgs),
+    /// Multiply matrices beside a filter that is activated at a constant rate (001 §5.5)
+    Combined(CombinedArgs),
+    /// Run periodic tasks with colored working sets under G-EDF and P-EDF (004 §IV)
+    Multicore(multicore::Args),
     /// Run random sets of multithreaded tasks under the cache-aware scheduler and its profiler, and
     /// under G-EDF (003 §4)
     Sets(SetsArgs),
@@ -88,7 +102,12 @@ pub fn run(args: Args) -> Result<Answer> {
     match args.what {
         Some(What::Estimate(args)) => return cache_model::estimate(&args),
         Some(What::Coloring(args)) => return cache_model::coloring(&args),
-        Some(What::Filter(args)) => return cache_model::filter(&args),
+        Some(What::Filter(args)) => return cache_tasks::short(Task::Filter, &args),
+        Some(What::Cosine(args)) => return cache_tasks::short(Task::Cosine, &args),
+        Some(What::Fourier(args)) => return cache_tasks::short(Task::Fourier, &args),
+        Some(What::Matrix(args)) => return cache_tasks::matrix(&args),
+        Some(What::Combined(args)) => return cache_tasks::combined(&args),
+        Some(What::Multicore(args)) => return multicore::run(&args),
         Some(What::Sets(args)) => return cache_sets::sets(&args),
         Some(What::Videos(args)) => return cache_sets::videos(&args),
         None => {}

@@ -1,11 +1,10 @@
-//! `warmset cache estimate`, `coloring` and `filter`: 001 §2.2 and §4.1, §3, and §5.2 in the model.
+//! `warmset cache estimate` and `coloring`: 001 §2.2 and §4.1, and §3 in the model.
 
 use crate::console::note;
 use crate::options::{Answered, On, new_file};
 use crate::{Answer, command};
 use app::cache::coloring::{self, Compared};
 use app::cache::estimate::{self, Estimated, Task};
-use app::cache::filter::{self, Filtered};
 use model::table::{Look, Table};
 use model::{Bytes, Duration, Result, files};
 use std::fmt::Write;
@@ -182,84 +181,5 @@ fn colorings(seen: &Compared, look: Look) -> String {
          smaller by as many",
         seen.tag_bits
     );
-    text
-}
-
-const FILTER: &str = "\
-Example: warmset cache filter --platform pentium-90 --picture filter.svg
-
-Each run reads its code, two words of 4 bytes a coefficient, and writes one. A platform has to give `fill` for each cache of data; \
-the flooder reads, changes and executes twice as many lines as the colored cache has.";
-
-/// Options of `warmset cache filter`.
-#[derive(clap::Args, Debug)]
-#[command(after_long_help = FILTER)]
-pub struct FilterArgs {
-    #[command(flatten)]
-    on: On,
-    /// Numbers of coefficients [default: 4 to 8192, as in 001 Fig. 4]
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
-    sizes: Vec<u32>,
-    /// What a step takes where nothing misses
-    #[arg(long, value_name = "TIME", default_value = "150ns")]
-    step: Duration,
-    /// Words of code that each run reads
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    code: u32,
-    /// Draw c_max / c_min over the number of coefficients, as SVG
-    #[arg(long, value_name = "FILE", value_parser = new_file)]
-    picture: Option<PathBuf>,
-    #[command(flatten)]
-    answered: Answered,
-}
-
-/// Runs `warmset cache filter`.
-pub fn filter(args: &FilterArgs) -> Result<Answer> {
-    let options = filter::Options {
-        on: args.on.choice(),
-        sizes: match args.sizes.is_empty() {
-            true => filter::SIZES.to_vec(),
-            false => args.sizes.clone(),
-        },
-        step: args.step,
-        code: args.code,
-    };
-    let seen = filter::run(&options, &command::without_outputs())?;
-    if let (Some(path), Some(figure)) = (&args.picture, seen.figure()?) {
-        files::write(path, figure.to_svg())?;
-        note(&format!("wrote {}", path.display()));
-    }
-    args.answered.give(|look| filters(&seen, look), &seen)?;
-    Ok(Answer::Yes)
-}
-
-fn filters(seen: &Filtered, look: Look) -> String {
-    let mut text = format!(
-        "{}, steps of {}: c_max / c_min of a filter after a flooder, at best and at worst\n\n",
-        seen.platform, seen.step
-    );
-    let mut table = Table::new(0, 0);
-    table.row([
-        "coefficients",
-        "c_min",
-        "unpartitioned",
-        "at worst",
-        "partitioned",
-        "at worst",
-    ]);
-    for row in &seen.rows {
-        let ratio = |ratio: f64| format!("{ratio:.3}");
-        let [best, worst] = row.unpredictability.unpartitioned;
-        let [own_best, own_worst] = row.unpredictability.partitioned;
-        table.row([
-            row.size.to_string(),
-            row.alone.optimistic.to_string(),
-            ratio(best),
-            ratio(worst),
-            ratio(own_best),
-            ratio(own_worst),
-        ]);
-    }
-    text += &table.text(look);
     text
 }

@@ -1,7 +1,10 @@
 //! `warmset measure`: what this machine costs: cache-related preemption and migration delays, and
-//! overheads of the scheduler.
+//! overheads of the scheduler; and what a program needs of it: its working set.
 
-use super::{measure_overheads as overheads, measure_scheduled as scheduled};
+use super::{
+    measure_model as by_model, measure_overheads as overheads, measure_scheduled as scheduled,
+    measure_wss as wss,
+};
 use crate::console::{self, Console, Format};
 use crate::options::{Printed, Seed, directory};
 use crate::{Answer, command};
@@ -9,6 +12,7 @@ use ::measure::cpmd::Outcome;
 use ::measure::plan::Options;
 use ::measure::ratio::WriteRatio;
 use ::measure::summary;
+use app::measure::modelled;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use model::{Bytes, CpuSet, Duration, Error, Load, Result};
 use std::path::{Path, PathBuf};
@@ -49,7 +53,8 @@ Examples:
   warmset measure cpmd -o out --quick
   warmset measure cpmd -o out --samples 5000 --write-ratio 0,1/128,1/64,1/16,1/4,1/2,1
   warmset measure cpmd -o out --wss 64KiB,256KiB --load idle --cpus 0-3
-  warmset measure cpmd -o out --method schedule-sensitive --policy p-edf,g-edf --quick"
+  warmset measure cpmd -o out --method schedule-sensitive --policy p-edf,g-edf --quick
+  warmset measure cpmd -o out --platform xeon-l7455 --model"
     )]
     Cpmd(CpmdArgs),
     /// Measure what the scheduler costs under each policy, by number of tasks
@@ -58,6 +63,12 @@ Examples:
         after_long_help = overheads::HELP
     )]
     Overheads(overheads::Args),
+    /// Measure the working set of one program by the pages that it touches
+    #[command(
+        after_help = "Example: warmset measure wss -- ls -R /usr",
+        after_long_help = wss::HELP
+    )]
+    Wss(wss::Args),
 }
 
 /// Options of `warmset measure cpmd`.
@@ -105,6 +116,13 @@ struct CpmdArgs {
     /// whose way to turn them off is known, the module `msr`); put back afterwards
     #[arg(long, value_enum, default_value_t = Prefetchers::AsIs)]
     prefetchers: Prefetchers,
+    /// Take the delays from a model of a platform's caches, not from this machine; files in DIR are
+    /// profile.toml, which says so, and cpmd-model.svg
+    #[arg(long, requires = "platform")]
+    model: bool,
+    /// Whose caches `--model` takes: a built-in platform such as xeon-l7455, or a file
+    #[arg(long, value_name = "PLATFORM", requires = "model")]
+    platform: Option<String>,
     #[command(flatten)]
     scheduled: scheduled::Args,
     #[command(flatten)]
@@ -160,10 +178,14 @@ pub fn run(args: Args) -> Result<Answer> {
     match args.what {
         What::Cpmd(args) => run_cpmd(args),
         What::Overheads(args) => overheads::run(args),
+        What::Wss(args) => wss::run(args),
     }
 }
 
 fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
+    if let Some(platform) = &args.platform {
+        return run_model(&args, platform);
+    }
     if args.method == Method::ScheduleSensitive {
         return run_scheduled(args);
     }
@@ -192,6 +214,38 @@ fn run_cpmd(args: CpmdArgs) -> Result<Answer> {
     }
     app::measure::complete(&outcome, &dir)?;
     Ok(Answer::Yes)
+}
+
+/// The delays by a model.
+fn run_model(args: &CpmdArgs, platform: &str) -> Result<Answer> {
+    let given = [
+        ("--method", args.method != Method::Synthetic),
+        ("--quick", args.quick),
+        ("--write-ratio", !args.write_ratio.is_empty()),
+        ("--cpus", args.cpus.is_some()),
+        ("--prefetchers", args.prefetchers != Prefetchers::AsIs),
+        ("--resume", args.resume),
+    ];
+    if let Some((name, _)) = given.iter().find(|(_, is_given)| *is_given) {
+        return Err(
+            Error::new("this is an option of measurements of this machine")
+                .at(*name)
+                .remedy("leave it out with `--model`"),
+        );
+    }
+    args.scheduled.refuse()?;
+    let on = app::On::Platform(app::Choice::Named(platform.to_owned()));
+    let usual = modelled::Options::new(on, args.output.clone());
+    let options = modelled::Options {
+        wss: args.wss.clone(),
+        samples: args.samples.unwrap_or(usual.samples),
+        max_preemption: args.max_preemption.unwrap_or(usual.max_preemption),
+        loads: args.load.list(),
+        seed: args.seed.seed,
+        command: command::whole(),
+        ..usual
+    };
+    by_model::run(&options, args.printed)
 }
 
 fn run_scheduled(args: CpmdArgs) -> Result<Answer> {

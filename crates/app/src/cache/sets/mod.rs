@@ -170,7 +170,7 @@ struct Lab<'a> {
 }
 
 /// Asks whether to stop, and reports nothing.
-struct Quiet<'a>(&'a dyn Watch);
+pub(super) struct Quiet<'a>(pub(super) &'a dyn Watch);
 
 impl Watch for Quiet<'_> {
     fn begin(&self, _: &str, _: u64) {}

@@ -1,0 +1,154 @@
+//! Scaling factors, misses and total times in the model, as 004 §IV-B and §IV-C define them.
+
+use super::{Pair, Ran};
+use experiment::multicore::sets::Scheduler;
+use model::{Bytes, Duration, Error, Provenance, Result, time};
+use serde::{Serialize, Serializer};
+
+/// What came of all sets. JSON: as `warmset cache multicore --format json`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Compared {
+    /// The name of the platform.
+    pub platform: String,
+    /// Sets for each scheduler.
+    pub sets: u64,
+    /// Jobs of each task.
+    pub jobs: u32,
+    /// Periods and WCETs are divided by this.
+    pub hasten: u64,
+    /// What an access takes that the first cache serves, with its computing.
+    #[serde(rename = "access_ns", with = "time::ns")]
+    pub access: Duration,
+    /// Each scheduler with each size.
+    pub rows: Vec<Row>,
+    /// Did the user stop it? What is told is of the sets that were done.
+    pub interrupted: bool,
+    /// Where it comes from.
+    pub provenance: Provenance,
+}
+
+/// All sets of a scheduler with one size of working sets. Pairs are of S1 and S3.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// The scheduler.
+    pub scheduler: Scheduler,
+    /// The size of working sets.
+    #[serde(rename = "wss_bytes", serialize_with = "bytes")]
+    pub wss: Bytes,
+    /// Sets that were run.
+    pub sets: u64,
+    /// How many tasks they have.
+    pub tasks: u64,
+    /// Worst-case scaling factor of S3 (Fig. 10 (a)): the longest job of a task there by its longest
+    /// one in S1; mean over the tasks of a set, then over sets.
+    pub worst: f64,
+    /// Average scaling factor of S3 (Fig. 10 (b)), likewise.
+    pub average: f64,
+    /// Percentage of the tasks that missed a deadline at least once (Fig. 11).
+    pub missed_percent: [f64; 2],
+    /// Until all jobs of a set were done: the mean over sets (Fig. 12).
+    #[serde(rename = "total_ns")]
+    pub total: [u64; 2],
+    /// Runs that were given up before.
+    pub given_up: [u64; 2],
+}
+
+fn bytes<S: Serializer>(size: &Bytes, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.serialize_u64(size.get())
+}
+
+impl Compared {
+    /// # Errors
+    /// The user stopped it: what is told is of the sets that were done.
+    pub fn complete(&self) -> Result<()> {
+        match self.interrupted {
+            false => Ok(()),
+            true => Err(Error::new("interrupted; what was done is told")
+                .remedy("run the command again for all of it")),
+        }
+    }
+}
+
+/// A row for each scheduler and size that there are pairs of.
+pub(super) fn rows(pairs: &[Pair]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for scheduler in Scheduler::ALL {
+        let mine = |pair: &&Pair| pair.scheduler == scheduler;
+        let mut sizes: Vec<Bytes> = pairs.iter().filter(mine).map(|pair| pair.wss).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        for wss in sizes {
+            let of: Vec<&Pair> = pairs
+                .iter()
+                .filter(mine)
+                .filter(|pair| pair.wss == wss)
+                .collect();
+            rows.push(row(scheduler, wss, &of));
+        }
+    }
+    rows
+}
+
+fn row(scheduler: Scheduler, wss: Bytes, pairs: &[&Pair]) -> Row {
+    let sides: [fn(&Pair) -> &Ran; 2] = [|pair| &pair.s1, |pair| &pair.s3];
+    let tasks: u64 = pairs.iter().map(|pair| pair.s1.tasks.len() as u64).sum();
+    let factor = |of: fn(&super::Seen) -> f64| {
+        mean(pairs.iter().map(|pair| {
+            let both = pair.s3.tasks.iter().zip(&pair.s1.tasks);
+            mean(both.map(|(s3, s1)| of(s3) / of(s1)))
+        }))
+    };
+    Row {
+        scheduler,
+        wss,
+        sets: pairs.len() as u64,
+        tasks,
+        worst: factor(|seen| seen.longest.nanos() as f64),
+        average: factor(|seen| seen.mean),
+        missed_percent: sides.map(|side| {
+            let missed = |pair: &&Pair| side(pair).tasks.iter().filter(|t| t.missed).count();
+            100.0 * pairs.iter().map(missed).sum::<usize>() as f64 / tasks.max(1) as f64
+        }),
+        total: sides.map(|side| mean(pairs.iter().map(|p| side(p).total.nanos() as f64)) as u64),
+        given_up: sides.map(|side| pairs.iter().filter(|p| side(p).given_up).count() as u64),
+    }
+}
+
+/// Zero of none.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), v| (sum + v, count + 1));
+    sum / f64::from(count.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Seen;
+    use super::*;
+
+    /// By hand: factors 2 and 4 of the worst case, 1.5 and 1 of the average.
+    #[test]
+    fn factors_are_means_over_tasks_then_sets() {
+        let ran = |longest: [u64; 2], mean: [f64; 2], missed: [bool; 2]| Ran {
+            tasks: (0..2)
+                .map(|task| Seen {
+                    longest: Duration::from_nanos(longest[task]),
+                    mean: mean[task],
+                    missed: missed[task],
+                })
+                .collect(),
+            total: Duration::from_nanos(longest[1]),
+            given_up: missed[0],
+        };
+        let pair = Pair {
+            scheduler: Scheduler::PEdf,
+            wss: Bytes::from_kib(32),
+            s1: ran([10, 20], [10.0, 20.0], [false, false]),
+            s3: ran([20, 80], [15.0, 20.0], [true, false]),
+        };
+        let rows = rows(&[pair]);
+        assert_eq!(rows.len(), 1);
+        assert_eq!((rows[0].worst, rows[0].average), (3.0, 1.25));
+        assert_eq!(rows[0].missed_percent, [0.0, 50.0]);
+        assert_eq!((rows[0].total, rows[0].given_up), ([20, 80], [0, 1]));
+    }
+}
