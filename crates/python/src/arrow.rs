@@ -8,7 +8,7 @@
 
 use crate::error::raise;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::ffi_stream::{RecordBatchStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use model::Error;
@@ -59,7 +59,7 @@ pub(crate) fn stream_in(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatch
         let pointer = capsule.pointer_checked(Some(STREAM))?;
         // SAFETY: a capsule of this name holds a valid stream (PyCapsule interface), which is moved
         // out: what is left in the capsule is marked as released.
-        let reader = unsafe { ArrowArrayStreamReader::from_raw(pointer.as_ptr().cast()) };
+        let reader = unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr().cast()) };
         return Ok(Box::new(reader.map_err(failed)?));
     }
     if data.hasattr("__arrow_c_array__")? {

@@ -85,8 +85,12 @@ pub(crate) fn trace_svg(
     let text = work(py, None, |watch| {
         let mut text: Vec<u8> = Vec::new();
         let into = &mut text;
-        let output = move || Ok(Output::Writer("the picture", into));
-        app::trace::export::export(&path, &options, output, watch)?;
+        app::trace::export::export(
+            &path,
+            &options,
+            move || Ok(Output::Writer("the picture", into)),
+            watch,
+        )?;
         Ok(text)
     })?;
     Ok(String::from_utf8(text)?)

@@ -256,7 +256,10 @@ fn certificates_are_as_their_schema_says() {
         "tasks.toml --platform xeon-l7455 --profile xeon-l7455",
         "dhall.toml -m 2 --policy g-edf,g-fp:rm,p-edf",
     ] {
-        let checked = answer(dir.path(), &format!("check {args} --certificate proof.json"));
+        let checked = answer(
+            dir.path(),
+            &format!("check {args} --certificate proof.json"),
+        );
         hold("check", &checked);
         let text = std::fs::read_to_string(dir.path().join("proof.json")).expect("there");
         hold("certificate", &serde_json::from_str(&text).expect("JSON"));

@@ -238,7 +238,7 @@ fn claims(
     }
     let posed = Posed::of(set, verdict)?;
     let is_split = matches!(posed.subject.way, Way::Slices { .. } | Way::Turns { .. });
-    if !posed.subject.is_packed() && !(is_split && costs.rule() == Rule::OneDelay) {
+    if !(posed.subject.is_packed() || is_split && costs.rule() == Rule::OneDelay) {
         let why = match is_split {
             true => "slices and turns have certificates by the rule of one delay only",
             false => "there are no certificates for servers and quanta",
