@@ -22,8 +22,8 @@ def optimistic(tasks, m):
     return sum(task.utilization for task in tasks) <= m
 
 
-sets = ws.generate(100 * int(os.environ.get("SETS", "10")), utilization="uniform-heavy",
-                   deadlines="constrained", cap=3, m=3)
+sets = ws.generate(100 * int(os.environ.get("SETS", "10")), utilization="bimodal-medium",
+                   deadlines="constrained", cap=1.8, m=3)
 for test in (density, optimistic):
     print(test.compare(sets, ["GFB", "BCL", "BAK"]))
     print()

@@ -60,7 +60,7 @@ impl Rank for Ranks {
                 rank
             }
         });
-        queue::key(rank, 0, job.task)
+        queue::key(rank, job.task.0, job.task)
     }
 }
 

@@ -129,7 +129,10 @@ def test_a_table_is_a_table():
         ({"wcet_ns": [[1.5]], "period_ns": [[2.0]]}, {"m": 1}, "a float has no unit"),
         ({"wcet_ns": [1], "period_ns": [2]}, {"m": 1}, "is no list"),
         ({"wcet_ns": [None, [1]], "period_ns": [[2], [2]]}, {"m": 1}, "row 0: a value is missing"),
-        ({"wcet_ns": [[None]], "period_ns": [[2]]}, {"m": 1, "tests": "GFB"}, "a value is missing"),
+        ({"wcet_ns": pyarrow.array([[1], [None]], pyarrow.list_(pyarrow.int64())),
+          "period_ns": [[2], [2]]}, {"m": 1, "tests": "GFB"}, "row 1: .*a value is missing"),
+        # Nothing but missing values: a column of no type.
+        ({"wcet_ns": [[None]], "period_ns": [[2]]}, {"m": 1}, "`wcet_ns`: Null are no integers"),
         ({"wcet_ns": [[1]], "period_ns": [[2]]}, {"m": 1, "tests": "GFBB"}, "GFB"),
         ({"wcet_ns": [[3]], "period_ns": [[4]]}, {"m": 1, "grid": 2}, "no multiple of the grid"),
     ],

@@ -11,7 +11,7 @@ def test_the_document_is_that_of_the_command_line(binary, root):
     file = root / "examples/control.toml"
     for words, options in [
         ("-m 2", {"m": 2}),
-        ("--platform xeon-l7455 --profile xeon-l7455 --guarantee soft",
+        ("--platform xeon-l7455 --profile xeon-l7455 --soft",
          {"platform": "xeon-l7455", "profile": ws.Profile("xeon-l7455"), "guarantee": "soft"}),
         ("-m 2 --cpmd 100us --policy g-edf,p-edf",
          {"m": 2, "cpmd": "100us", "policies": ["g-edf", "p-edf"]}),
@@ -33,8 +33,8 @@ def test_verdicts_read_well(root):
     ]
     html = verdicts._repr_html_()
     assert "<table>" in html and "p-edf" in html and "not shown" in html
-    with pytest.raises(KeyError, match="`pd2` was not judged"):
-        verdicts["pd2"]
+    with pytest.raises(KeyError, match="`c-edf` was not judged: p-edf, "):
+        verdicts["c-edf"]
 
 
 def test_wrong_options_are_errors(root):

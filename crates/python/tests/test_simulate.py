@@ -1,5 +1,6 @@
 """Schedules in virtual time, and their traces."""
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -15,15 +16,17 @@ MUCH = [ws.Task("3ms", "5ms", name="a"), ws.Task("5ms", "10ms", name="b")]
 
 def test_the_document_is_that_of_the_command_line(binary, root):
     file = root / "examples/control.toml"
-    for words, options in [
-        ("-m 2 --policy p-edf --for 100ms", {"m": 2, "policy": "p-edf", "horizon": "100ms"}),
+    for words, options, remark in [
+        ("-m 2 --policy p-edf --for 100ms", {"m": 2, "policy": "p-edf", "horizon": "100ms"}, None),
         ("--platform xeon-l7455 --profile xeon-l7455 --policy c-edf:l2 --seed 3 --execution 0.5..1 "
          "--releases sporadic:0.5 --for 1s",
          {"platform": "xeon-l7455", "profile": "xeon-l7455", "policy": "c-edf:l2", "seed": 3,
-          "execution": "0.5..1", "releases": "sporadic:0.5", "horizon": "1s"}),
+          "execution": "0.5..1", "releases": "sporadic:0.5", "horizon": "1s"},
+         "the profile of `xeon-l7455` has no overhead of these kinds under c-edf"),
     ]:
         printed = binary("simulate", file, *words.split(), "--format", "json", status=(0, 1))
-        run = ws.simulate(file, **options)
+        with pytest.warns(ws.Remark, match=remark) if remark else contextlib.nullcontext():
+            run = ws.simulate(file, **options)
         assert run.to_dict() == json.loads(printed)
 
 
@@ -99,8 +102,9 @@ def test_a_broken_trace_is_found(tmp_path):
     path = tmp_path / "schedule.wtrace"
     # A schedule by fixed priorities that says of itself that it is g-edf.
     rate = ws.policy(name="rate", like="g-edf")(lambda job: job.period_ns)
-    wrong = [ws.Task("2ms", "4ms", name="a"), ws.Task("4ms", "7ms", "10ms", name="b")]
-    ws.simulate(wrong, policy=rate, m=1, trace=path, horizon="28ms")
+    # It is one where the shorter period always has the nearer deadline.
+    right = [ws.Task("1ms", "4ms", name="a"), ws.Task("4ms", "8ms", "40ms", name="b")]
+    ws.simulate(right, policy=rate, m=1, trace=path)
     assert ws.read_trace(path).check()
     # Nearer deadlines have longer periods: earliest deadline first would run b first.
     wrong = [ws.Task("2ms", "10ms", name="a"), ws.Task("2ms", "20ms", "5ms", name="b")]
@@ -109,6 +113,11 @@ def test_a_broken_trace_is_found(tmp_path):
     assert not checked and checked.violations > 0
     assert checked.first[0]["rule"] == "priority"
     assert "violations" in repr(checked)
+    # Of equal deadlines that of the earlier release comes first: at 20 ms b goes on, and not a.
+    tied = [ws.Task("2ms", "4ms", name="a"), ws.Task("4ms", "7ms", "10ms", name="b")]
+    ws.simulate(tied, policy=rate, m=1, trace=path, horizon="28ms")
+    checked = ws.read_trace(path).check()
+    assert [v["time_ns"] for v in checked.first] == [20_000_000] and checked.violations == 1
 
 
 def test_what_is_not_simulated_is_a_warning():
@@ -128,7 +137,7 @@ def test_what_is_not_simulated_is_a_warning():
         ({"execution": "fast"}, "fast"),
         ({"jitter": "much"}, "unknown kind of jitter"),
         ({"horizon": 1.0}, "horizon: 1.0 is a float"),
-        ({"trace": "/none/such/trace"}, "/none/such"),
+        ({"trace": "/none/such/trace"}, "trace: there is no directory `/none/such`; make it first"),
     ],
 )
 def test_wrong_options_are_errors(options, sentence):

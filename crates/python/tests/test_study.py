@@ -55,7 +55,8 @@ def test_a_study_that_is_stopped_goes_on(tmp_path):
     kept = os.listdir(tmp_path / "dir")
     assert kept and "results.json" not in kept
     seen = []
-    again = study.run(tmp_path / "dir", progress=lambda *said: seen.append(said))
+    with pytest.warns(ws.Remark, match="parts are there already"):
+        again = study.run(tmp_path / "dir", progress=lambda *said: seen.append(said))
     assert seen[-1][1] == seen[-1][2]
     assert again.to_json() == study.run(threads=1).to_json()
 

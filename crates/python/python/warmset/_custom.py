@@ -303,21 +303,21 @@ def policy(
     is called once for each job, with the interpreter's lock: a hundred times slower than a built-in
     policy::
 
-        @ws.policy(like="g-edf")
+        @ws.policy(like="g-edf:ties=index")
         def edf(job):
             return job.deadline_ns
 
         run = ws.simulate(tasks, policy=edf, m=2)
         run.trace.check()
 
-    The checker judges its schedules by the rules of every schedule, and with `like` by those of that
-    policy besides.
+    The checker judges its schedules by the rules of every schedule, and with `like` by those of
+    that policy besides, ties too: ``"g-edf"`` runs of equal deadlines that of the earlier release.
 
     Args:
         rank: The function.
         name: Its name: lower-case letters, digits and ``-``. Default: that of the function.
         partitioned: Each task stays on one processor.
-        like: The built-in policy that it is to be the same as, such as ``"g-edf"``.
+        like: The built-in policy that it is to be the same as, such as ``"g-edf:ties=index"``.
     """
 
     def made(rank: Rank) -> Policy:

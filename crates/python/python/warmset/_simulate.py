@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from ._platform import AnyPlatform, AnyProfile, native_platform, native_profile
 from ._progress import Progress, reporter
 from ._table import Table
 from ._tasks import AnyTasks, native_tasks
-from ._trace import Statistics, Trace
+from ._trace import Directory, Statistics, Trace
 from ._values import Ratio, Time, optional_nanoseconds, ratio_text
 
 
@@ -138,8 +137,14 @@ def simulate(
     """
     kept = None
     if trace is None and record:
-        kept = tempfile.TemporaryDirectory(prefix="warmset-")
-        trace = Path(kept.name) / "schedule.wtrace"
+        kept = Directory()
+        trace = kept.path / "schedule.wtrace"
+    if trace is not None and not Path(trace).parent.is_dir():
+        raise Error(
+            f"there is no directory `{Path(trace).parent}`",
+            "trace",
+            "make it first, or correct the path",
+        )
     file = None if trace is None else str(trace)
     native = native_tasks(tasks)
     on = native_platform(platform, m)

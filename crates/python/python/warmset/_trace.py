@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +53,22 @@ class RuleCheck:
         return f"<RuleCheck: {self.violations} violations, first {self.first[:1]}>"
 
 
+class Directory:
+    """A directory of its own, removed with all that is in it when the object goes."""
+
+    __slots__ = ("__weakref__", "path")
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="warmset-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 class Trace:
     """What happened, event by event: of a simulation or of a real run."""
 
     __slots__ = ("_header", "_kept", "path")
 
-    def __init__(
-        self, path: str | Path, _kept: tempfile.TemporaryDirectory[str] | None = None
-    ) -> None:
+    def __init__(self, path: str | Path, _kept: Directory | None = None) -> None:
         #: Its file.
         self.path = Path(path)
         # The directory of a trace that nobody asked to keep: it is there as long as the object.
