@@ -84,7 +84,7 @@ holds "$dir/matrix.svg" "</svg>"
 expect 1 "$warmset" simulate examples/figures/profiler.toml --cache --fresh --for 32ms \
     --platform examples/figures/shared-cache.toml --policy ca-edf:wss=profiled
 holds "$dir/out" "768KiB"
-expect 0 "$warmset" cache multicore --platform i7-2600 --sets 1 --jobs 1 --hasten 100 --wss 32KiB
+expect 0 "$warmset" cache multicore --platform i7-2600 --sets 1 --jobs 1 --hasten 50 --wss 32KiB
 holds "$dir/out" "P-EDF"
 expect 0 "$warmset" cache sets --platform core-i7 --sets 1 --for 300ms --distributions heavy
 holds "$dir/out" "sequential"

@@ -180,7 +180,7 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ),
     (
         "cache-multicore",
-        &["cache multicore --platform i7-2600 --sets 1 --jobs 1 --hasten 100 --wss 32KiB"],
+        &["cache multicore --platform i7-2600 --sets 1 --jobs 1 --hasten 50 --wss 32KiB"],
     ),
     ("measure-wss", &["measure wss --every 20ms -- sleep 0.2"]),
     (
