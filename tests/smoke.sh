@@ -94,7 +94,6 @@ expect 0 "$warmset" reproduce list --state not-yet
 expect 0 "$warmset" reproduce 003-fig2
 expect 0 "$warmset" reproduce 001-fig4-model
 expect 0 "$warmset" reproduce 001-fig5-model
-expect 0 "$warmset" reproduce 001-fig7-model
 expect 0 "$warmset" reproduce 001-fig8-model
 expect 0 "$warmset" study list
 expect 0 "$warmset" study run ospert10-fig5 --sets 2 -o "$dir/study"
