@@ -267,7 +267,7 @@ fn what_caches_cannot_be_asked_with_is_refused_in_a_sentence() {
             "--execution: the caches decide",
         ),
         (
-            format!("simulate {set} --platform xeon-l7455 --cache"),
+            format!("simulate {set} --platform i486 --cache"),
             "has no price `fill`",
         ),
         (
