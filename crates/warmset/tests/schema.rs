@@ -31,7 +31,12 @@ wss = \"64KiB\"
 ";
 
 fn answer(dir: &Path, args: &str) -> Value {
-    let called = Called::within(warmset!(), dir, &format!("{args} --format json"));
+    // What follows `--` is a program's own.
+    let asked = match args.split_once(" -- ") {
+        Some((ours, program)) => format!("{ours} --format json -- {program}"),
+        None => format!("{args} --format json"),
+    };
+    let called = Called::within(warmset!(), dir, &asked);
     assert!(matches!(called.status, 0 | 1), "{args}: {}", called.err);
     called.json()
 }

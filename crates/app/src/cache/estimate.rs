@@ -244,9 +244,9 @@ mod tests {
     #[test]
     fn prices_that_lack_are_named() {
         let mut options = options();
-        options.on = On::Platform(Choice::Named("i7-2600".to_owned()));
+        options.on = On::Platform(Choice::Named("i486".to_owned()));
         let told = estimate(&options, "").unwrap_err().to_string();
-        assert!(told.contains("the L1d has no price `fill`"), "{told}");
+        assert!(told.contains("the L1 has no price `fill`"), "{told}");
         options.words = 0;
         estimate(&options, "").unwrap_err();
     }
