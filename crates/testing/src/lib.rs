@@ -7,6 +7,7 @@ pub mod command;
 mod outcome;
 pub mod platforms;
 pub mod random;
+pub mod schemas;
 pub mod sets;
 pub mod times;
 pub mod tracefs;

@@ -1,10 +1,9 @@
 //! Families of studies from outside: run, go on, list; the observations that are held against them;
 //! competitive ranges.
 
-mod schemas;
-
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
+use testing::schemas;
 
 /// Few processors, so that a scenario takes a second.
 const FOUR: &str = "--platform xeon-l7455:m=4 --sets 2";

@@ -1,8 +1,6 @@
 //! `warmset measure cpmd` from outside: files, invariants of what is in them, and refusals. Never a
 //! time.
 
-mod schemas;
-
 use assert_cmd::Command;
 use measure::samples::{self, Sample};
 use model::{Load, Resumption};
@@ -10,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
+use testing::schemas;
 
 /// The smallest measurement that has everything: both loads, two working sets, two write ratios.
 const SMALL: [&str; 12] = [

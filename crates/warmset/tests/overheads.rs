@@ -3,14 +3,12 @@
 //!
 //! Reported as ignored, with the reason, where tasks cannot run in real time.
 
-mod schemas;
-
 use model::{Code, Profile};
 use serde_json::Value;
 use std::path::Path;
 use std::process::ExitCode;
 use testing::command::Called;
-use testing::{NotRun, Outcome, tracefs, warmset};
+use testing::{NotRun, Outcome, schemas, tracefs, warmset};
 
 /// Two policies with two sizes, one of them scaled; a set each.
 const SMALL: &str = "measure overheads --policy p-edf,g-edf --tasks 12,60 --sets 1 --for 1500ms";

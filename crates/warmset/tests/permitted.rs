@@ -1,13 +1,11 @@
 //! What needs more of this machine than most tests: caches with colors, several processors, rt-app.
 
-mod schemas;
-
 use model::CpuId;
 use partition::selftest::ACTS;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::{Command, Output};
-use testing::{NotRun, Outcome};
+use testing::{NotRun, Outcome, schemas};
 
 fn warmset(dir: &Path, args: &[&str]) -> Output {
     Command::new(assert_cmd::cargo::cargo_bin("warmset"))

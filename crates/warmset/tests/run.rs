@@ -1,13 +1,11 @@
 //! `warmset run`, end to end: for a second or two each, one at a time; reported as ignored, with
 //! the reason, where there are no rights.
 
-mod schemas;
-
 use assert_cmd::Command;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-use testing::{NotRun, Outcome};
+use testing::{NotRun, Outcome, schemas};
 
 #[allow(dead_code, reason = "a part of it is for runs that are killed")]
 #[path = "../../execute/tests/support/guard.rs"]

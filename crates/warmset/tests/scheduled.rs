@@ -3,12 +3,10 @@
 //!
 //! Reported as ignored, with the reason, where tasks cannot run in real time.
 
-mod schemas;
-
 use std::path::Path;
 use std::process::ExitCode;
 use testing::command::Called;
-use testing::{NotRun, Outcome, warmset};
+use testing::{NotRun, Outcome, schemas, warmset};
 
 const SMALL: &str = "measure cpmd --method schedule-sensitive --policy g-edf --tasks 6 --sets 1 \
                      --for 1500ms --wss 16KiB --load idle --write-ratio 1/4";

@@ -2,13 +2,11 @@
 //! are held against them where those verbs are tested (`run`, `measure`, `overheads`, `scheduled`,
 //! `validate`, `color`).
 
-mod schemas;
-
-use schemas::{all, faults, hold};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 use testing::command::Called;
+use testing::schemas::{self, all, faults, hold};
 use testing::warmset;
 
 const TASKS: &str = "

@@ -4,13 +4,11 @@
 //! Reported as ignored, with the reason, where tasks cannot run in real time. Whether this machine
 //! keeps the bounds is what the command finds out, and no test's business.
 
-mod schemas;
-
 use model::{Profile, Provenance};
 use std::path::Path;
 use std::process::ExitCode;
 use testing::command::Called;
-use testing::{NotRun, Outcome, warmset};
+use testing::{NotRun, Outcome, schemas, warmset};
 
 fn main() -> ExitCode {
     // Commands see it as well. Where it cannot be, the test that needs it says so.

@@ -1,7 +1,5 @@
-//! Holds documents against the schemas of `docs/schema`.
-
-// Not every test that takes this module uses all of it.
-#![allow(dead_code)]
+//! Holds documents against the schemas of `docs/schema`. Here, and not beside the tests of the
+//! command, because the validator takes long to compile into each of them.
 
 use jsonschema::Registry;
 use serde_json::Value;
