@@ -54,8 +54,15 @@ expect 2 "$(dirname "$warmset")/warmset-verify" "$dir/no-such-file.json"
 
 expect 0 "$warmset" advise examples/control.toml -m 2 -o "$dir/plan.json"
 holds "$dir/plan.json" "warmset plan"
+expect 0 "$warmset" advise examples/control.toml -m 2 --policy p-edf --html "$dir/advice.html"
+holds "$dir/advice.html" "How far it can be stretched"
 expect 0 "$warmset" check examples/control.toml -m 2 --plan "$dir/plan.json"
 expect 0 "$warmset" simulate examples/control.toml -m 2 --plan "$dir/plan.json" --for 1s
+expect 0 "$warmset" advise examples/control.toml -m 2 --policy p-rm -o "$dir/p-rm.json"
+expect 0 "$warmset" plan export examples/control.toml "$dir/p-rm.json" --to chrt -o "$dir/plan.sh"
+holds "$dir/plan.sh" "taskset"
+sh -n "$dir/plan.sh"
+expect 2 "$warmset" plan export examples/control.toml "$dir/p-rm.json" --to sched-deadline
 expect 1 "$warmset" advise examples/control.toml -m 1
 holds "$dir/out" "one of these changes"
 expect 2 "$warmset" advise "$dir/no-such-file.toml"

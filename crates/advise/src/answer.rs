@@ -1,11 +1,11 @@
 //! The answer of a search: a recommendation, what else holds, what breaks the others, and what
 //! would have to change where nothing holds.
 
-use crate::Ended;
+use crate::{Ended, Way};
 use analyze::Guarantee;
 use analyze::policies::{Accounting, Growth, Margin, PolicyVerdict, Rule};
 use model::assignmentfile::JudgedTask;
-use model::{Assignment, Duration};
+use model::{Assignment, Colors, Duration, Result, TaskSet};
 use serde::Serialize;
 
 /// How much was searched.
@@ -68,6 +68,9 @@ pub struct Considered {
     /// By task, its priority, the larger the more urgent, where the plan has others than the set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priorities: Option<Vec<u32>>,
+    /// By task, its colors, where WCETs depend on them; `null`: it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub colors: Option<Vec<Option<Colors>>>,
 }
 
 /// How far one task alone may grow.
@@ -121,6 +124,9 @@ pub struct Recommended {
     /// By task, its priority, the larger the more urgent, where the plan has others than the set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priorities: Option<Vec<u32>>,
+    /// By task, its colors, where WCETs depend on them; `null`: it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub colors: Option<Vec<Option<Colors>>>,
     /// What `check` says of it.
     pub verdict: PolicyVerdict,
     /// How far it can be stretched.
@@ -181,6 +187,37 @@ pub struct Change {
     pub words: String,
 }
 
+/// A way to give colors, and the best plan with it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WayFound {
+    /// Which.
+    pub way: Way,
+    /// The policy of the plan.
+    pub policy: String,
+    /// How much longer WCETs may be with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
+}
+
+/// What came of the colors that there are.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct GivenColors {
+    /// How many there are to give.
+    pub supply: u16,
+    /// How many the plan gives: those from 0 on.
+    pub used: u16,
+    /// In words.
+    pub words: String,
+    /// The ways with which a policy holds the set, the best first: isolation and sharing side by
+    /// side.
+    pub ways: Vec<WayFound>,
+    /// Tasks whose WCET in a shared cache is not known: sharing was not tried where there is one.
+    pub shared_unknown: Vec<String>,
+    /// Tasks whose WCET is the same whatever their colors. They get none, so they use those of all
+    /// others, unless they need no cache.
+    pub without: Vec<String>,
+}
+
 /// The answer.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Advice {
@@ -208,8 +245,50 @@ pub struct Advice {
     pub policies: Vec<Considered>,
     /// Where nothing holds: the changes with which something does, the smallest first.
     pub changes: Vec<Change>,
+    /// Where WCETs depend on colors and some were to be given: what came of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub colors: Option<GivenColors>,
     /// What was not tried, in words.
     pub not_tried: Vec<String>,
     /// How the search ended.
     pub ended: Ended,
+}
+
+impl Advice {
+    /// The tasks as the recommended plan has them: with its colors, the WCETs that these bring, and
+    /// its priorities.
+    ///
+    /// # Errors
+    /// The set is not the one that was asked about.
+    pub fn planned_set(&self, set: &TaskSet) -> Result<TaskSet> {
+        let Some(found) = &self.recommendation else {
+            return Ok(set.clone());
+        };
+        planned(set, found.colors.as_deref(), found.priorities.as_deref())
+    }
+}
+
+impl Considered {
+    /// As [`Advice::planned_set`], for the plan of this policy.
+    ///
+    /// # Errors
+    /// The set is not the one that was asked about.
+    pub fn planned_set(&self, set: &TaskSet) -> Result<TaskSet> {
+        planned(set, self.colors.as_deref(), self.priorities.as_deref())
+    }
+}
+
+fn planned(
+    set: &TaskSet,
+    colors: Option<&[Option<Colors>]>,
+    priorities: Option<&[u32]>,
+) -> Result<TaskSet> {
+    let set = match colors {
+        Some(colors) => set.with_colors(colors)?,
+        None => set.clone(),
+    };
+    match priorities {
+        Some(priorities) => set.with_priorities(priorities),
+        None => Ok(set),
+    }
 }

@@ -20,6 +20,7 @@
 mod answer;
 mod candidates;
 mod changes;
+mod colors;
 mod consider;
 mod exact;
 mod ground;
@@ -33,18 +34,21 @@ mod stretch;
 mod words;
 
 pub use answer::{
-    Advice, Change, Considered, Factor, OneTask, Outcome, Recommended, Searched, Stretch, What,
+    Advice, Change, Considered, Factor, GivenColors, OneTask, Outcome, Recommended, Searched,
+    Stretch, WayFound, What,
 };
+pub use colors::Way;
 pub use pace::{Ended, Pace};
 pub use plan::{Plan, Planned};
 pub use question::Asked;
 
 use analyze::policies::PolicyVerdict;
 use candidates::Candidate;
+use colors::Colored;
 use consider::{Looked, State};
 use model::assignmentfile::JudgedTask;
 use model::watch::Silent;
-use model::{Ratio, Result};
+use model::{Error, Ratio, Result};
 use std::cmp::Reverse;
 
 /// How much is tried for each policy.
@@ -85,12 +89,17 @@ pub struct Options {
     pub policies: Option<String>,
     /// How much is tried for each.
     pub effort: Effort,
+    /// So many colors are there to be given to tasks whose WCETs depend on them.
+    pub colors: Option<u16>,
 }
 
 /// A candidate with the verdict of `check` on its plan.
+#[derive(Clone)]
 struct Judged {
     looked: Looked,
     verdict: Option<PolicyVerdict>,
+    /// The colors of the plan, where WCETs depend on them.
+    colored: Option<Colored>,
 }
 
 /// Looks for a plan, and says how far it can be stretched; or for what would have to change.
@@ -103,17 +112,40 @@ pub fn advise(asked: &Asked<'_>, options: &Options, pace: &Pace<'_>) -> Result<A
         Some(names) => candidates::named(names)?,
         None => candidates::all(asked.set, asked.platform, asked.guarantee)?,
     };
-    let mut judged = look(asked, candidates, &options.effort, pace)?;
-    judge(asked, &mut judged, pace)?;
+    let mut judged = match colors_of(asked, options)? {
+        Some(supply) => colors::look(asked, &candidates, supply, options, pace)?,
+        None => {
+            let mut judged = look(asked, candidates, &options.effort, pace)?;
+            judge(asked, &mut judged, pace)?;
+            judged
+        }
+    };
     sort(&mut judged);
     let mut policies: Vec<Considered> = judged.iter().map(considered).collect();
     let mut not_tried = left_out(&judged);
+    if asked.set.depends_on_colors() && options.colors.is_none() {
+        not_tried.push("colors: WCETs depend on them, and none were given to give away".to_owned());
+    }
+    // With the colors of the plan, and the WCETs that tasks have with them.
+    let colored = judged.first().and_then(|one| one.colored.as_ref());
+    let colored = colored
+        .map(|c| asked.set.with_colors(&c.colors))
+        .transpose()?;
+    let given = options
+        .colors
+        .map(|supply| given_colors(asked, supply, &judged));
+    let whole = asked;
+    let asked = &whole.with_set(colored.as_ref().unwrap_or(whole.set));
     let mut recommendation = None;
     let mut changes = Vec::new();
     match judged.first().and_then(plan_of) {
         Some(plan) => {
             let verdict = judged.first().and_then(|j| j.verdict.clone());
             let found = recommend(asked, plan, verdict, &policies, pace)?;
+            let found = Recommended {
+                colors: policies.first().and_then(|p| p.colors.clone()),
+                ..found
+            };
             if let Some(first) = policies.first_mut() {
                 first.growth = found.verdict.growth;
                 first.largest_cpmd = found.verdict.largest_cpmd;
@@ -159,9 +191,64 @@ pub fn advise(asked: &Asked<'_>, options: &Options, pace: &Pace<'_>) -> Result<A
         recommendation,
         policies,
         changes,
+        colors: given,
         not_tried,
         ended: pace.ended(),
     })
+}
+
+/// How many colors there are to give, where that matters.
+fn colors_of(asked: &Asked<'_>, options: &Options) -> Result<Option<u16>> {
+    match (options.colors, asked.set.depends_on_colors()) {
+        (None, _) => Ok(None),
+        (Some(0), _) => Err(Error::new("there are no colors to give")
+            .at("--colors")
+            .remedy("give how many there are, or leave it out")),
+        (Some(_), false) => Err(Error::new("no WCET of the set depends on colors")
+            .at("--colors")
+            .remedy(
+                "give some task its WCET by colors, such as `wcet = { \"2\" = \"9ms\", \"4\" = \
+                 \"6ms\" }`, or leave it out",
+            )),
+        (Some(supply), true) => Ok(Some(supply)),
+    }
+}
+
+/// What came of the colors, and of each way to give them. The plans are sorted.
+fn given_colors(asked: &Asked<'_>, supply: u16, judged: &[Judged]) -> GivenColors {
+    let mut ways: Vec<WayFound> = Vec::new();
+    for one in judged {
+        if let (Some(colored), Some(verdict)) = (&one.colored, &one.verdict)
+            && ways.iter().all(|way| way.way != colored.way)
+        {
+            ways.push(WayFound {
+                way: colored.way,
+                policy: one.looked.candidate.spec().to_string(),
+                growth: verdict.growth,
+            });
+        }
+    }
+    let best = judged.first().and_then(|one| one.colored.as_ref());
+    let used = best.map_or(0, |colored| {
+        let all = colored.colors.iter().flatten();
+        let highest = all.filter_map(model::Colors::highest).max();
+        highest.map_or(0, |color| color.0 + 1)
+    });
+    let name = |id: &model::TaskId| asked.set.name(*id);
+    let table = |id: &model::TaskId| asked.set.details(*id).and_then(|d| d.wcets.as_ref());
+    let unknown = asked
+        .set
+        .ids()
+        .filter(|id| table(id).is_some_and(|wcets| wcets.shared().is_none()));
+    let without = asked.set.ids().filter(|id| table(id).is_none());
+    GivenColors {
+        supply,
+        used,
+        words: words::colors(best, supply, used, &ways),
+        ways,
+        shared_unknown: unknown.map(|id| name(&id)).collect(),
+        without: without.map(|id| name(&id)).collect(),
+    }
 }
 
 /// Looks at every candidate: first as `check` does, then further.
@@ -185,6 +272,7 @@ fn look(
         all.push(Judged {
             looked,
             verdict: None,
+            colored: None,
         });
         pace.step();
     }
@@ -298,6 +386,7 @@ fn considered(one: &Judged) -> Considered {
         searched: one.looked.searched,
         assignment: plan.map(|p| p.assignment.clone()),
         priorities: plan.and_then(|p| p.priorities.clone()),
+        colors: one.colored.as_ref().map(|c| c.colors.clone()),
     }
 }
 
@@ -315,7 +404,7 @@ fn recommend(
         None => judge_plan(asked, plan, &Silent)?,
     };
     if !verdict.schedulable {
-        return Err(model::Error::new(format!(
+        return Err(Error::new(format!(
             "`check` refuses the plan under `{}` that was found: {}",
             plan.spec, verdict.reason
         ))
@@ -336,6 +425,7 @@ fn recommend(
         reason,
         found_by: plan.found_by.clone(),
         priorities: plan.priorities.clone(),
+        colors: None,
         verdict,
         stretch,
     })

@@ -4,8 +4,8 @@
 use crate::answer::Advice;
 use analyze::Guarantee;
 use analyze::policies::{Accounting, Rule};
-use model::Assignment;
 use model::assignmentfile::JudgedTask;
+use model::{Assignment, Colors};
 use serde::Serialize;
 
 /// A plan.
@@ -43,6 +43,9 @@ pub struct Planned {
     /// By task, its priority, the larger the more urgent, where the plan has others than the set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priorities: Option<Vec<u32>>,
+    /// By task, its colors, where WCETs depend on them; `null`: it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub colors: Option<Vec<Option<Colors>>>,
     /// Who runs where.
     pub assignment: Option<Assignment>,
 }
@@ -65,6 +68,7 @@ impl Advice {
                 schedulable: found.verdict.schedulable,
                 reason: found.reason.clone(),
                 priorities: found.priorities.clone(),
+                colors: found.colors.clone(),
                 assignment: found.verdict.assignment.clone(),
             }],
         })

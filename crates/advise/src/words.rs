@@ -1,6 +1,7 @@
 //! The sentences of an answer.
 
-use crate::answer::{Considered, Outcome, Stretch};
+use crate::answer::{Considered, Outcome, Stretch, WayFound};
+use crate::colors::{Colored, Way};
 use analyze::policies::{Growth, PolicyVerdict};
 use model::Assignment;
 
@@ -96,4 +97,27 @@ pub(crate) fn tightest(stretch: &Stretch) -> Option<String> {
         tenths / 10,
         tenths % 10
     ))
+}
+
+/// What came of the colors, in a sentence.
+pub(crate) fn colors(best: Option<&Colored>, supply: u16, used: u16, ways: &[WayFound]) -> String {
+    let Some(best) = best else {
+        return format!("no plan was found with {supply} colors");
+    };
+    let mut text = match best.way {
+        Way::ByProcessor => format!(
+            "{used} of {supply} colors are given: each processor has its own, which its tasks share"
+        ),
+        Way::ByTask => format!("{used} of {supply} colors are given: each task has its own"),
+        Way::Shared => "no colors are given: all share the cache".to_owned(),
+    };
+    for other in ways.iter().filter(|other| other.way != best.way) {
+        let what = match other.way {
+            Way::ByProcessor => "with colors by processor",
+            Way::ByTask => "with colors by task",
+            Way::Shared => "with a shared cache",
+        };
+        text += &format!("; {what} {} at most ({})", room(other.growth), other.policy);
+    }
+    text
 }

@@ -1,8 +1,12 @@
 //! What to run: a plan for a task set on a platform, how far it can be stretched, and what would
 //! have to change where there is none.
 
+mod dossier;
+
+pub use dossier::{Dossier, verifier};
+
 use crate::check::guarantee_of;
-use crate::{Charged, On, Tasks};
+use crate::{Charged, On, Tasks, pages};
 use ::advise::{Advice, Asked, Effort, Ended, Pace};
 use analyze::Guarantee;
 use analyze::policies::{Accounting, Costs};
@@ -28,10 +32,19 @@ pub struct Options {
     pub guarantee: Option<Guarantee>,
     /// Only these policies, by their names, separated by commas.
     pub policies: Option<String>,
+    /// So many colors are there to be given to tasks whose WCETs depend on them; `None`: their
+    /// WCETs are those that stand without.
+    pub colors: Option<u16>,
     /// The search ends after this time; `None`: when all was tried.
     pub budget: Option<Duration>,
     /// Write the plan to this file.
     pub plan: Option<PathBuf>,
+    /// Write a page to this file.
+    pub page: Option<PathBuf>,
+    /// Write all evidence for the plan into a directory.
+    pub dossier: Option<Dossier>,
+    /// The command line, for the page.
+    pub command: String,
 }
 
 /// What came of it. JSON: the advice.
@@ -64,7 +77,7 @@ impl Advised {
     }
 }
 
-/// Looks for a plan, and writes it where that is asked for and one was found.
+/// Looks for a plan, and writes it where that is asked for and one was found, its page and its evidence.
 ///
 /// # Errors
 /// A platform, profile or policy that does not exist; a budget of zero; a file that cannot be
@@ -81,6 +94,9 @@ pub fn advise(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<Adv
         }
         Some(budget) => Instant::now().checked_add(std::time::Duration::from_nanos(budget.nanos())),
     };
+    if let Some(dossier) = &options.dossier {
+        dossier.ready().map_err(|e| e.at("--dossier"))?;
+    }
     let platform = options.on.platform()?;
     let profile = options.charged.profile()?;
     let asked = Asked {
@@ -100,6 +116,7 @@ pub fn advise(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<Adv
     let search = ::advise::Options {
         policies: options.policies.clone(),
         effort: Effort::default(),
+        colors: options.colors,
     };
     let over = || end.is_some_and(|end| Instant::now() >= end);
     let pace = Pace::new(watch, &over);
@@ -107,6 +124,12 @@ pub fn advise(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<Adv
     watch.finish();
     if let Some(file) = &options.plan {
         write_plan(file, &advice, watch)?;
+    }
+    if let Some(file) = &options.page {
+        files::write(file, pages::advice::page(tasks, &asked, &advice, options)?)?;
+    }
+    if let Some(dossier) = &options.dossier {
+        dossier.write(tasks, &asked, &advice, options, watch)?;
     }
     Ok(Advised { advice, profile })
 }

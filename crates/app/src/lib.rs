@@ -13,7 +13,7 @@
 //! | [`generate`], [`convert`] | task sets: random ones, and those of other tools |
 //! | [`check`] | does a task set meet its deadlines, and under which policies? |
 //! | [`advise`] | what to run, how far it can be stretched, what would have to change? |
-//! | [`planned`] | plans in files |
+//! | [`planned`], [`export`] | plans in files, and as Linux schedules them |
 //! | [`simulate`] | what comes of its jobs in virtual time? |
 //! | [`run`] | what comes of its jobs on this machine? |
 //! | [`trace`] | did a schedule keep the rules, and what was its sum? |
@@ -41,6 +41,7 @@ pub mod color;
 pub mod convert;
 pub mod examples;
 pub mod explore;
+pub mod export;
 pub mod families;
 pub mod generate;
 mod inputs;

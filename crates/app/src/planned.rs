@@ -1,8 +1,10 @@
 //! A plan in a file, as `advise` writes it: the policy, who runs where, priorities.
 
 use crate::Tasks;
-use model::Result;
+use analyze::Guarantee;
 use model::assignmentfile::AssignmentFile;
+use model::{Assignment, Result, TaskSet};
+use policy::Spec;
 use std::path::{Path, PathBuf};
 
 /// A plan that was read.
@@ -38,7 +40,25 @@ impl PlanFile {
         &self.path
     }
 
-    /// The tasks with the priorities of the plan.
+    /// The guarantee that it was made for; `None`: it does not say.
+    pub fn guarantee(&self) -> Option<Guarantee> {
+        match self.file.guarantee()? {
+            "hard" => Some(Guarantee::Hard),
+            "soft" => Some(Guarantee::Soft),
+            _ => None,
+        }
+    }
+
+    /// Who runs where: of the tasks that [`PlanFile::tasks`] has given.
+    ///
+    /// # Errors
+    /// The plan is for other tasks, or has no assignment.
+    pub fn assignment(&self, set: &TaskSet) -> Result<Assignment> {
+        self.file
+            .assignment(self.policy()?, set, Spec::for_assignment)
+    }
+
+    /// The tasks with the colors and priorities of the plan.
     ///
     /// # Errors
     /// The plan is for other tasks.

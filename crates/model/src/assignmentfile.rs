@@ -7,6 +7,7 @@
 //! has priorities, the set is given these.
 
 use crate::assignment::Assignment;
+use crate::colors::Colors;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::task::{TaskId, TaskSet};
@@ -64,6 +65,8 @@ struct Answer {
     #[serde(default)]
     #[serde(rename = "tasks")]
     set: Option<Vec<JudgedTask>>,
+    #[serde(default)]
+    guarantee: Option<String>,
     policies: Vec<Verdict>,
 }
 
@@ -77,6 +80,9 @@ struct Verdict {
     /// By task, where they are not those of the set.
     #[serde(default)]
     priorities: Option<Vec<u32>>,
+    /// By task, where WCETs depend on them.
+    #[serde(default)]
+    colors: Option<Vec<Option<Colors>>>,
 }
 
 /// What a file says about who runs where.
@@ -169,7 +175,16 @@ impl AssignmentFile {
         }
     }
 
-    /// The set with the priorities of the plan, where it has some.
+    /// What was asked when the answer was given: `hard` or `soft`; `None`: it does not say.
+    pub fn guarantee(&self) -> Option<&str> {
+        match &self.holds {
+            Holds::Answer(answer) => answer.guarantee.as_deref(),
+            Holds::One(_) => None,
+        }
+    }
+
+    /// The set with the colors and the priorities of the plan, where it has some, and the WCETs
+    /// that tasks have with these colors.
     ///
     /// # Errors
     /// As [`AssignmentFile::planned_policy`]; a plan for other tasks.
@@ -179,10 +194,15 @@ impl AssignmentFile {
             return Ok(set);
         };
         let planned = || {
+            let plan = answer.only_policy()?;
+            let set = match &plan.colors {
+                Some(colors) => set.with_colors(colors)?,
+                None => set.clone(),
+            };
             answer.fits(&set)?;
-            match &answer.only_policy()?.priorities {
+            match &plan.priorities {
                 Some(priorities) => set.with_priorities(priorities),
-                None => Ok(set.clone()),
+                None => Ok(set),
             }
         };
         planned().map_err(|e| e.at(&self.place))

@@ -22,6 +22,7 @@ pub(crate) fn left_out(details: &Details, tool: &str, kept: &[&str]) -> Option<S
         ("soft", details.soft),
         ("workload", details.workload.is_some()),
         ("colors", details.colors.is_some()),
+        ("wcet by colors", details.wcets.is_some()),
         ("trigger", details.trigger.is_some()),
         ("priority", details.priority.is_some()),
         ("cpus", details.cpus.is_some()),

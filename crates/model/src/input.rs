@@ -235,6 +235,10 @@ impl<'d, 'i> Value<'d, 'i> {
         ))
         .remedy(format!("write {example}"))
     }
+    /// Is it a table?
+    pub fn is_table(&self) -> bool {
+        matches!(self.value, DeValue::Table(_))
+    }
     /// As text.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::exact::{self, Ratio};
 use crate::size::Bytes;
 use crate::time::Duration;
+use crate::wcets::Wcets;
 use crate::workload::{Trigger, Workload};
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -133,6 +134,10 @@ pub struct Details {
     /// the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub colors: Option<Colors>,
+    /// Its WCETs by the number of its colors, where they are known. The WCET in its timing is the
+    /// one with the colors that it has.
+    #[serde(skip)]
+    pub wcets: Option<Wcets>,
     /// What releases its jobs in a real run, where they do not come one period apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,
@@ -158,6 +163,7 @@ impl Details {
             soft: false,
             workload: None,
             colors: None,
+            wcets: None,
             trigger: None,
             cpus: None,
             priority: None,
@@ -319,6 +325,41 @@ impl TaskSet {
     /// Tests whether some task has a priority of its own.
     pub fn has_priorities(&self) -> bool {
         self.details.iter().any(|d| d.priority.is_some())
+    }
+    /// Tests whether the WCET of some task depends on its colors.
+    pub fn depends_on_colors(&self) -> bool {
+        self.details.iter().any(|d| d.wcets.is_some())
+    }
+    /// The same tasks with these colors, in the order of the set, and the WCETs that they have with
+    /// them. A task without colors in the list has none.
+    ///
+    /// # Errors
+    /// Fewer or more than there are tasks; a task has fewer colors than its WCET is known with.
+    pub fn with_colors(&self, colors: &[Option<Colors>]) -> Result<Self> {
+        if colors.len() != self.len() {
+            return Err(Error::new(format!(
+                "colors of {} tasks for a set of {} tasks",
+                colors.len(),
+                self.len()
+            ))
+            .remedy("give colors, or none, for each task"));
+        }
+        let mut timings = self.timings.clone();
+        let mut details = Vec::with_capacity(self.len());
+        for (id, colors) in self.ids().zip(colors) {
+            let own = self.details(id).cloned();
+            let own = own.unwrap_or_else(|| Details::named(self.name(id)));
+            if let Some(wcets) = &own.wcets {
+                let wcet = wcets.of(colors.as_ref());
+                timings[id.index()].wcet = wcet.map_err(|e| e.at(format!("task {}", own.name)))?;
+            }
+            details.push(Details {
+                colors: colors.clone(),
+                ..own
+            });
+        }
+        let set = Self::to_judge(timings)?.with_details(details)?;
+        set.with_best_effort(self.best_effort.clone())
     }
     /// The same tasks with these priorities, the larger the more urgent, in the order of the set.
     ///

@@ -10,6 +10,7 @@ use crate::time::Duration;
 use serde::Serialize;
 
 mod best_effort;
+mod by_colors;
 mod id;
 mod placing;
 mod trigger;
@@ -81,8 +82,14 @@ pub fn from_toml(text: &str) -> Result<TaskSet> {
 fn task_of(table: &Table<'_, '_>, index: usize) -> Result<(Timing, Details)> {
     table.only(&TASK_KEYS)?;
     let period: Duration = table.need("period")?.parsed()?;
+    let colors = table.get("colors").map(|v| colors_of(&v)).transpose()?;
+    let wcet = table.need("wcet")?;
+    let wcets = by_colors::read(&wcet)?;
     let timing = Timing {
-        wcet: table.need("wcet")?.parsed()?,
+        wcet: match &wcets {
+            Some(wcets) => wcets.of(colors.as_ref()).map_err(|e| wcet.place(e))?,
+            None => wcet.parsed()?,
+        },
         period,
         deadline: table
             .get("deadline")
@@ -129,7 +136,8 @@ fn task_of(table: &Table<'_, '_>, index: usize) -> Result<(Timing, Details)> {
             .get("workload")
             .map(|v| workload::read(&v))
             .transpose()?,
-        colors: table.get("colors").map(|v| colors_of(&v)).transpose()?,
+        colors,
+        wcets,
         trigger: table
             .get("trigger")
             .map(|v| trigger::read(&v))
@@ -139,7 +147,7 @@ fn task_of(table: &Table<'_, '_>, index: usize) -> Result<(Timing, Details)> {
             .get("priority")
             .map(|v| placing::priority(&v))
             .transpose()?,
-        extras: placing::extras(table)?,
+        extras: placing::extras(table, timing.wcet)?,
     };
     Ok((timing, details))
 }
@@ -159,7 +167,7 @@ pub fn to_toml(set: &TaskSet) -> String {
     #[derive(Serialize)]
     struct Out {
         name: String,
-        wcet: Duration,
+        wcet: toml::Value,
         period: Duration,
         #[serde(skip_serializing_if = "Option::is_none")]
         deadline: Option<Duration>,
@@ -202,7 +210,7 @@ pub fn to_toml(set: &TaskSet) -> String {
                 .unwrap_or_else(|| Details::named(set.name(id)));
             Out {
                 name: d.name,
-                wcet: timing.wcet,
+                wcet: by_colors::write(timing.wcet, d.wcets.as_ref()),
                 period: timing.period,
                 deadline: (!timing.has_implicit_deadline()).then_some(timing.deadline),
                 wss: d.wss,
@@ -273,6 +281,41 @@ jitter = "1ms"
     }
 
     #[test]
+    fn wcets_by_colors_read_and_write_back() {
+        let text = r#"
+[[task]]
+name = "camera"
+wcet = { shared = "12ms", "2" = "9ms", "4" = "6ms" }
+period = "33ms"
+
+[[task]]
+name = "radio"
+wcet = { "2" = "9ms", "8" = "5500us" }
+period = "20ms"
+colors = "0-8"
+"#;
+        let ms = Duration::from_millis;
+        let set = from_toml(text).unwrap();
+        let wcets = |set: &TaskSet| set.timings().iter().map(|t| t.wcet).collect::<Vec<_>>();
+        // Nobody gave the first one colors, the second one has nine.
+        assert_eq!(wcets(&set), [ms(12), Duration::from_micros(5_500)]);
+        assert_eq!(from_toml(&to_toml(&set)).unwrap(), set);
+        let colors = ["0-4", "5-6"].map(|colors| colors.parse().ok());
+        let colored = set.with_colors(&colors).unwrap();
+        assert_eq!(wcets(&colored), [ms(6), ms(9)]);
+        assert_eq!(from_toml(&to_toml(&colored)).unwrap(), colored);
+        assert_eq!(
+            wcets(&set.with_colors(&[None, None]).unwrap()),
+            [ms(12), ms(9)]
+        );
+        let few = set
+            .with_colors(&["0".parse().ok(), None])
+            .unwrap_err()
+            .to_string();
+        assert!(few.starts_with("task camera: it has 1 colors"), "{few}");
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_its_line() {
         let one = |body: &str| {
             from_toml(&format!("[[task]]\n{body}"))
@@ -295,6 +338,18 @@ jitter = "1ms"
             (
                 "wcet = 4\nperiod = \"2ms\"",
                 "line 2, `wcet`: `4` has no unit; write `ns`, `us`, `ms`, `s`, `min` or `h` behind the number",
+            ),
+            (
+                "wcet = { two = \"1ms\" }\nperiod = \"2ms\"",
+                "line 2, `wcet`: `two` is no number of colors; write a whole number, or `shared`",
+            ),
+            (
+                "wcet = { \"2\" = \"1ms\", \"4\" = \"2ms\" }\nperiod = \"2ms\"",
+                "line 2, `wcet`: the WCET with 4 colors (2ms) is longer than with 2 (1ms); give a task no more colors than help it: leave the longer one out",
+            ),
+            (
+                "wcet = { \"2\" = \"1ms\" }\nperiod = \"2ms\"\ncolors = \"3\"",
+                "line 2, `wcet`: it has 1 colors, and its WCET is known with 2 at least; give it more colors, or measure its WCET with fewer",
             ),
             (
                 "wcet = \"3ms\"\nperiod = \"2ms\"",

@@ -40,6 +40,7 @@ pub mod panel;
 pub mod pdf;
 pub mod platform;
 pub mod png;
+pub mod room;
 pub mod sampled;
 pub mod scatter;
 pub mod schedulability;

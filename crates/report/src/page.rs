@@ -11,8 +11,8 @@ use crate::style::dark_rules;
 use crate::svg::escape;
 use crate::words;
 pub use data::{
-    Delays, Judged, Numbers, Observed, Quality, ReportData, Schedules, Shown, Statement, Study,
-    Tasks,
+    Delays, Judged, Numbers, Observed, Part, Quality, ReportData, Schedules, Shown, Statement,
+    Study, Tasks,
 };
 use markup::{coded, details, facts, figures, held, paragraphs, sentences, table};
 use model::{Delay, Profile, Provenance, Statistic};
@@ -46,6 +46,8 @@ fn sections(data: &ReportData) -> impl Iterator<Item = Section> {
         let title = escape(title);
         format!("<h3>{title}</h3>\n{}", facts(&provenance(from)))
     });
+    let parts = data.parts.iter();
+    let parts = parts.map(move |p| section(p.id, p.name, p.heading, part(p)));
     let all = [
         section("machine", "The machine", "The machine", machine(data)),
         section(
@@ -97,7 +99,9 @@ fn sections(data: &ReportData) -> impl Iterator<Item = Section> {
             origins.collect(),
         ),
     ];
-    all.into_iter().filter(|section| !section.inside.is_empty())
+    parts
+        .chain(all)
+        .filter(|section| !section.inside.is_empty())
 }
 
 /// Writes the page.
@@ -163,6 +167,15 @@ fn found(data: &ReportData) -> String {
     }
     body += "</section>\n";
     body
+}
+
+fn part(part: &Part) -> String {
+    let mut body = paragraphs(&part.says);
+    for numbers in &part.numbers {
+        body += &table(&numbers.caption, &numbers.header, &numbers.rows);
+    }
+    body += &figures(&part.figures);
+    body + &sentences(&part.list, "")
 }
 
 fn observed(part: &Observed) -> String {

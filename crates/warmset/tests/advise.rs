@@ -92,6 +92,113 @@ fn a_plan_is_judged_and_simulated_as_it_was_recommended() {
     .with_status(0);
 }
 
+const COLORED: &str = "
+[[task]]
+name = \"camera\"
+wcet = { shared = \"9ms\", \"2\" = \"8ms\", \"4\" = \"4ms\" }
+period = \"10ms\"
+[[task]]
+name = \"radio\"
+wcet = { shared = \"9ms\", \"1\" = \"7ms\", \"8\" = \"5ms\" }
+period = \"20ms\"
+[[task]]
+name = \"log\"
+wcet = { \"2\" = \"3ms\" }
+period = \"20ms\"
+";
+
+#[test]
+fn a_plan_has_the_colors_that_make_it_hold() {
+    let dir = directory();
+    std::fs::write(dir.path().join("colored.toml"), COLORED).expect("written");
+    let advise = "advise colored.toml -m 2 --colors 6 --policy p-edf -o plan.json";
+    let text = call(dir.path(), advise).with_status(0);
+    for part in [
+        "Colors: 6 of 6 colors are given: each processor has its own",
+        "no `shared` WCET is known for log",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let plan: Value = serde_json::from_str(
+        &std::fs::read_to_string(dir.path().join("plan.json")).expect("written"),
+    )
+    .expect("JSON");
+    // Camera alone with four colors; radio and log share the other two.
+    let colors = &plan["policies"][0]["colors"];
+    assert_eq!(colors[1], colors[2]);
+    assert_ne!(colors[0], colors[1]);
+    let wcets = |document: &Value| -> Vec<u64> {
+        let tasks = document["tasks"].as_array().expect("a list").iter();
+        tasks
+            .map(|t| t["wcet_ns"].as_u64().expect("a time") / 1_000_000)
+            .collect()
+    };
+    assert_eq!(wcets(&plan), [4, 7, 3]);
+    // The plan is judged and simulated with the WCETs of its colors; without it those without any.
+    let check = "check colored.toml -m 2 --format json";
+    let planned = call(dir.path(), &format!("{check} --plan plan.json"));
+    assert_eq!(planned.status, 0);
+    assert_eq!(wcets(&planned.json()), [4, 7, 3]);
+    let alone = call(dir.path(), &format!("{check} --policy p-edf")).json();
+    assert_eq!(wcets(&alone), [9, 9, 3]);
+    let simulate = "simulate colored.toml -m 2 --plan plan.json --for 1s --format json";
+    let simulated = call(dir.path(), simulate).json();
+    assert_eq!(simulated["misses"], 0, "{simulated}");
+    // The plan is for these colors: by `--assignment` the tasks would have others.
+    let refused = call(
+        dir.path(),
+        "check colored.toml -m 2 --policy p-edf --assignment plan.json",
+    )
+    .refusal();
+    assert!(refused.contains("another set"), "{refused}");
+    for (args, cause) in [
+        (
+            "advise tasks.toml -m 2 --colors 6",
+            "no WCET of the set depends on colors",
+        ),
+        ("advise colored.toml -m 2 --colors 0", "no colors to give"),
+    ] {
+        let refused = call(dir.path(), args).refusal();
+        assert!(refused.contains(cause), "{args}: {refused}");
+    }
+}
+
+#[test]
+fn a_page_shows_the_plan_its_margins_and_the_alternatives() {
+    let dir = directory();
+    let page = |args: &str| {
+        call(dir.path(), args).answer();
+        std::fs::read_to_string(dir.path().join("page.html")).expect("written")
+    };
+    let found = page("advise tasks.toml -m 2 --policy p-edf,g-edf,p-rm --html page.html");
+    let advised = call(
+        dir.path(),
+        "advise tasks.toml -m 2 --policy p-edf,g-edf,p-rm --format json",
+    )
+    .json();
+    let stretch = &advised["recommendation"]["stretch"];
+    let percent = stretch["wcets"]["thousandths"].as_u64().expect("a number") - 1_000;
+    for part in [
+        "id=\"plan\"",
+        "id=\"margins\"",
+        "id=\"policies\"",
+        "id=\"provenance\"",
+        "control alone",
+        "P-RM",
+        // The margin of the answer, in the picture.
+        &format!("+{}.{} %", percent / 10, percent % 10),
+    ] {
+        assert!(found.contains(part), "{part}");
+    }
+    // It fetches nothing and runs nothing.
+    for foreign in ["<script", "src=", "http-equiv"] {
+        assert!(!found.contains(foreign), "{foreign}");
+    }
+    let nothing = page("advise heavy.toml -m 1 --policy p-edf --html page.html");
+    assert!(nothing.contains("id=\"changes\""), "{nothing}");
+    assert!(!nothing.contains("id=\"plan\""));
+}
+
 #[test]
 fn priorities_of_a_plan_are_given_to_the_tasks() {
     let dir = directory();

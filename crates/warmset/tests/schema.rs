@@ -60,6 +60,11 @@ fn directory() -> tempfile::TempDir {
     };
     write("tasks.toml", TASKS);
     write("soft.toml", &TASKS.replace("\"3ms\"", "\"7ms\""));
+    let colored = TASKS.replace(
+        "\"3ms\"",
+        "{ shared = \"5ms\", \"2\" = \"4ms\", \"4\" = \"3ms\" }",
+    );
+    write("colored.toml", &colored);
     write("morning.toml", PROFILE);
     let later = PROFILE
         .replace("\"6us\"", "\"16us\"")
@@ -90,6 +95,7 @@ const ANSWERS: &[(&str, &[&str])] = &[
             "advise tasks.toml -m 2 -o plan.json",
             "advise soft.toml -m 1",
             "advise soft.toml -m 2 --soft",
+            "advise colored.toml -m 2 --colors 8 --policy p-edf,g-edf",
             "advise tasks.toml --platform xeon-l7455 --profile xeon-l7455 --policy p-edf,c-edf:l2,pd2",
         ],
     ),
@@ -335,7 +341,8 @@ fn smoke(dir: &str) -> Vec<String> {
         rest.strip_prefix("\"$warmset\" ")
     });
     let has_document = |args: &&str| {
-        !args.starts_with("--version") && !args.starts_with("generate") && !args.contains("--batch")
+        let has_none = ["--version", "generate", "plan export"];
+        !has_none.iter().any(|verb| args.starts_with(verb)) && !args.contains("--batch")
     };
     answered
         .filter(has_document)

@@ -26,6 +26,14 @@ fn main() -> ExitCode {
             "the_kernel_is_heard_on_every_job_beyond_its_bound",
             the_kernel_is_heard_on_every_job_beyond_its_bound,
         ),
+        testing::trial(
+            "plans_are_run_with_wcets_as_long_as_they_bear",
+            plans_are_run_with_wcets_as_long_as_they_bear,
+        ),
+        testing::trial(
+            "a_plan_in_a_file_is_run_as_it_is",
+            a_plan_in_a_file_is_run_as_it_is,
+        ),
         testing::trial("wrong_inputs_are_refused", wrong_inputs_are_refused),
     ])
 }
@@ -221,9 +229,105 @@ fn what_was_seen_is_kept_and_gone_on_with() -> Outcome {
     Ok(())
 }
 
+/// No job exceeded its bound, or the status says so.
+fn status_tells_what_was_found(validated: &Called, found: &serde_json::Value) {
+    let beyond = found["accepted_hard"]["sets_beyond"].as_u64().unwrap();
+    assert_eq!(validated.status, i32::from(beyond > 0), "{}", validated.err);
+}
+
+fn plans_are_run_with_wcets_as_long_as_they_bear() -> Outcome {
+    let dir = directory();
+    let dir = dir.path();
+    permitted(dir)?;
+    let validated = call(dir, &format!("{SMALL} --advised --sets 2 --format json"));
+    let found = validated.json();
+    schemas::hold("validate", &found);
+    status_tells_what_was_found(&validated, &found);
+    assert_eq!(found["source"], "advised");
+    let cells = found["cells"].as_array().unwrap();
+    let policies: Vec<_> = cells
+        .iter()
+        .map(|c| c["policy"].as_str().unwrap())
+        .collect();
+    assert_eq!(policies, ["p-edf", "edf-wm"]);
+    for (number, cell) in cells.iter().enumerate() {
+        assert!(cell["not_run"].is_null(), "{cell}");
+        assert_eq!(cell["guarantee"], "hard");
+        let jobs = cell["tasks"].as_array().unwrap().iter();
+        assert!(jobs.map(|t| t["jobs"].as_u64().unwrap()).sum::<u64>() > 0);
+        // What ran is kept, and `check` says yes to it; the plan bears no more than what is left.
+        let plan = format!(
+            "check out/sets/{number:03}.toml --plan out/sets/{number:03}.json \
+             --profile profile.toml --statistic untrimmed --format json"
+        );
+        let verdict = &call(dir, &plan).json()["policies"][0];
+        assert_eq!(verdict["schedulable"], true, "{verdict}");
+        assert_eq!(verdict["policy"], cell["policy"]);
+    }
+    let text = call(dir, "check out/sets/000.toml --plan out/sets/000.json --profile profile.toml --statistic untrimmed --format json").json();
+    let growth = text["policies"][0]["growth"]["thousandths"]
+        .as_u64()
+        .unwrap();
+    // Another placement bears more only where this one was not the best: P-EDF's is searched.
+    assert!((1_000..1_100).contains(&growth), "{growth}");
+    let soft = call(
+        dir,
+        "validate -o soft --profile profile.toml --policy edf-fm --advised",
+    );
+    assert!(soft.refusal().contains("promises no deadline"));
+    Ok(())
+}
+
+fn a_plan_in_a_file_is_run_as_it_is() -> Outcome {
+    let dir = directory();
+    let dir = dir.path();
+    permitted(dir)?;
+    let tasks = "[[task]]\nname = \"camera\"\nwcet = \"2ms\"\nperiod = \"40ms\"\n\
+                 [[task]]\nname = \"control\"\nwcet = \"1ms\"\nperiod = \"20ms\"\n";
+    std::fs::write(dir.join("tasks.toml"), tasks).unwrap();
+    let charged = "--profile profile.toml --statistic untrimmed";
+    let advised = format!("advise tasks.toml {charged} --policy p-edf -o plan.json");
+    call(dir, &advised).with_status(0);
+    let run = "validate tasks.toml --plan plan.json --profile profile.toml --for 300ms";
+    let validated = call(dir, &format!("{run} -o out --format json"));
+    let found = validated.json();
+    schemas::hold("validate", &found);
+    status_tells_what_was_found(&validated, &found);
+    assert_eq!(found["source"], "given");
+    let [cell] = found["cells"].as_array().unwrap().as_slice() else {
+        panic!("{found}")
+    };
+    assert_eq!(cell["policy"], "p-edf");
+    let names: Vec<_> = cell["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| &t["name"])
+        .collect();
+    assert_eq!(names, ["camera", "control"]);
+    assert_eq!(
+        std::fs::read(dir.join("out/sets/000.json")).unwrap(),
+        std::fs::read(dir.join("plan.json")).unwrap()
+    );
+    // A plan that does not hold with the costs of this machine is not run.
+    let full = tasks.replace("\"1ms\"", "\"19990us\"");
+    std::fs::write(dir.join("tasks.toml"), full).unwrap();
+    call(dir, "advise tasks.toml --policy p-edf -o full.json").with_status(0);
+    let refused = call(
+        dir,
+        &format!("{} -o full", run.replace("plan.json", "full.json")),
+    );
+    let refused = refused.refusal();
+    assert!(refused.contains("`check` refuses the plan"), "{refused}");
+    assert!(!dir.join("full/validation.json").exists());
+    Ok(())
+}
+
 fn wrong_inputs_are_refused() {
     let dir = directory();
     let dir = dir.path();
+    let task = "[[task]]\nwcet = \"1ms\"\nperiod = \"9ms\"\n";
+    std::fs::write(dir.join("one.toml"), task).unwrap();
     for (options, said) in [
         ("", "no profile of this machine is in use"),
         ("--profile xeon-l7455", "another machine"),
@@ -235,6 +339,20 @@ fn wrong_inputs_are_refused() {
         (
             "--profile profile.toml --resume",
             "no interrupted measurement",
+        ),
+        ("one.toml --profile profile.toml", "--plan"),
+        ("--plan plan.json --profile profile.toml", "TASKS"),
+        (
+            "one.toml --plan none.json --profile profile.toml",
+            "none.json",
+        ),
+        (
+            "one.toml --plan one.toml --profile profile.toml",
+            "no assignment",
+        ),
+        (
+            "one.toml --plan none.json --advised --profile profile.toml",
+            "--advised",
         ),
     ] {
         let refused = call(dir, &format!("validate -o out {options}")).refusal();

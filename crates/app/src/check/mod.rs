@@ -116,9 +116,14 @@ fn write_certificate(path: &Path, certificate: &Certificate, are_named: bool) ->
         .at("--certificate")
         .remedy("name policies that have one with `--policy`: docs/certificates.md lists them"));
     }
+    model::files::write(path, certificate_text(certificate)?)
+}
+
+/// A certificate as it stands in a file.
+pub(crate) fn certificate_text(certificate: &Certificate) -> Result<String> {
     let text = serde_json::to_string(certificate)
         .map_err(|e| Error::new(format!("the certificate cannot be written as JSON: {e}")))?;
-    model::files::write(path, model::document::plain(&text) + "\n")
+    Ok(model::document::plain(&text) + "\n")
 }
 
 /// The policy that an assignment is for.

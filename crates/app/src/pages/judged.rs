@@ -277,7 +277,7 @@ pub fn section(
     })
 }
 
-fn bar(cluster: &policies::Cluster) -> Bar {
+pub(super) fn bar(cluster: &policies::Cluster) -> Bar {
     Bar {
         processors: cluster.processors.to_string(),
         capacity: cluster.processors.len() as u32,

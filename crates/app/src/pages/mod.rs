@@ -2,6 +2,7 @@
 //!
 //! A tour fills such a directory and a report reads it again, so that both show the same.
 
+pub mod advice;
 mod delays;
 pub mod judged;
 mod live;

@@ -6,7 +6,7 @@ use super::plan::{Candidate, Cell, Wanted};
 use super::results::{Beyond, CellSeen, TaskSeen, Validated, empty};
 use crate::run::Ran;
 use crate::simulate;
-use model::{Duration, Instant, Result};
+use model::{Duration, Instant, Result, TaskId};
 
 /// Task by task: bound, simulator and reality.
 pub(super) fn compare(
@@ -35,7 +35,9 @@ pub(super) fn compare(
         .zip(&bounds)
         .zip(&simulated.added_up.tasks)
         .zip(&observed.missed)
-        .map(|(((timing, bound), simulated), misses)| TaskSeen {
+        .enumerate()
+        .map(|(place, (((timing, bound), simulated), misses))| TaskSeen {
+            name: set.name(TaskId(place as u32)),
             wcet_ns: timing.wcet.nanos(),
             period_ns: timing.period.nanos(),
             bound_ns: bound.map(Duration::nanos),
@@ -63,6 +65,7 @@ pub(super) fn compare(
         .filter_map(|(job, is_left)| beyond(job, is_left, *bounds.get(job.task)?, around))
         .collect();
     CellSeen {
+        policy: candidate.policy.to_string(),
         part: candidate.part,
         utilization: set.utilization_f64(),
         tasks,

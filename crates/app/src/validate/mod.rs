@@ -1,5 +1,6 @@
 //! Holds verdicts against reality: sets that pass by little and sets that do not are run on this
-//! machine, and what is seen is compared, task by task, with what analysis and simulation said.
+//! machine, and what is seen is compared, task by task, with what analysis and simulation said. So
+//! are plans: those that `advise` finds for random sets, or one that a file has.
 
 mod compare;
 mod kernel;
@@ -11,7 +12,7 @@ pub use ::measure::kernel::window::{Did, Interrupted, Part, Window};
 pub use compare::figure;
 pub use kernel::Kernel;
 pub use plan::Wanted;
-pub use results::{Asked, Beyond, CellSeen, Sums, TaskSeen, Validated};
+pub use results::{Asked, Beyond, CellSeen, Source, Sums, TaskSeen, Validated};
 
 use crate::run::{self, Until};
 use crate::scheduling::Scheduling;
@@ -27,7 +28,7 @@ use model::{
     CpuId, Duration, Error, Platform, Profile, Ratio, Result, Statistic, document, files, taskfile,
 };
 use observe::Observed;
-use plan::{Candidate, Cell, Drawer};
+use plan::{Candidate, Cell, Drawer, Given};
 use policy::Spec;
 use results::{empty, not_modeled, sums};
 use serde::{Deserialize, Serialize};
@@ -51,11 +52,13 @@ pub struct Options {
     pub out: PathBuf,
     /// What this machine costs; `None`: the profile in use.
     pub profile: Option<Choice<Profile>>,
-    /// The policies; empty: those of 002.
+    /// Which sets are run.
+    pub sets_of: Sets,
+    /// The policies; empty: those of 002. A plan in a file has its own.
     pub policies: Vec<Spec>,
     /// What hard sets are charged of each overhead. Default: the largest that was seen.
     pub statistic: Statistic,
-    /// How many sets.
+    /// How many sets; a plan in a file is for one.
     pub sets: u32,
     /// How long each of them runs.
     pub length: Duration,
@@ -72,12 +75,41 @@ pub struct Options {
     pub command: String,
 }
 
+/// Which sets are run.
+#[derive(Clone, Debug, Default)]
+pub enum Sets {
+    /// Random sets that analysis accepts by little, and sets that it refuses.
+    #[default]
+    Drawn,
+    /// Random sets, each under a plan that `advise` finds for it.
+    Advised,
+    /// These tasks under the plan in this file.
+    Given {
+        /// The tasks.
+        tasks: Tasks,
+        /// The file, as `advise -o` writes it.
+        plan: PathBuf,
+    },
+}
+
+impl Sets {
+    /// As results say.
+    pub fn source(&self) -> Source {
+        match self {
+            Sets::Drawn => Source::Drawn,
+            Sets::Advised => Source::Advised,
+            Sets::Given { .. } => Source::Given,
+        }
+    }
+}
+
 impl Default for Options {
     /// 20 sets of 2 s.
     fn default() -> Self {
         Options {
             out: PathBuf::new(),
             profile: None,
+            sets_of: Sets::Drawn,
             policies: Vec::new(),
             statistic: Statistic::Untrimmed,
             sets: 20,
@@ -95,6 +127,7 @@ impl Default for Options {
 #[derive(PartialEq, Debug, Serialize, Deserialize)]
 struct Header {
     version: u32,
+    source: Source,
     policies: Vec<String>,
     statistic: Statistic,
     sets: u32,
@@ -109,6 +142,10 @@ impl Head for Header {
         let (a, b) = (interrupted, self);
         let different = [
             (a.version != b.version, "format of its journal"),
+            (
+                a.source != b.source,
+                "kind of sets (--advised, or a plan of `--plan`)",
+            ),
             (a.policies != b.policies, "list of policies (--policy)"),
             (
                 a.statistic != b.statistic,
@@ -136,13 +173,20 @@ pub fn validate(options: &Options, watch: &dyn Watch) -> Result<Validated> {
         None => own::named()?,
     };
     ::measure::keep::fits(&profile, &platform).map_err(|e| e.at("--profile"))?;
-    let policies = match options.policies.is_empty() {
-        true => plan::default_policies(&platform)?,
-        false => options.policies.clone(),
+    let policies = match (options.policies.is_empty(), &options.sets_of) {
+        (true, Sets::Advised) => plan::hard_policies(&platform)?,
+        (true, _) => plan::default_policies(&platform)?,
+        (false, _) => options.policies.clone(),
     };
-    let cells = plan::cells(&policies, options.sets);
+    let mut given = None;
+    let cells = match &options.sets_of {
+        Sets::Drawn => plan::cells(&policies, options.sets),
+        Sets::Advised => plan::planned_cells(&policies, options.sets)?,
+        Sets::Given { tasks, plan } => vec![given.insert(Given::read(tasks, plan)?).cell()],
+    };
     let head = Header {
-        version: 3,
+        version: 4,
+        source: options.sets_of.source(),
         statistic: options.statistic,
         policies: policies.iter().map(ToString::to_string).collect(),
         sets: options.sets,
@@ -161,6 +205,7 @@ pub fn validate(options: &Options, watch: &dyn Watch) -> Result<Validated> {
     }
     let session = Session {
         options,
+        given: given.as_ref(),
         drawer: Drawer {
             platform: &platform,
             profile: &profile,
@@ -249,6 +294,7 @@ fn spare_finished(options: &Options) -> Result<()> {
 
 struct Session<'a> {
     options: &'a Options,
+    given: Option<&'a Given>,
     drawer: Drawer<'a>,
     watch: &'a dyn Watch,
 }
@@ -256,9 +302,21 @@ struct Session<'a> {
 impl Session<'_> {
     /// Runs a set of this cell; `None`: the user stopped it.
     fn one(&self, cell: &Cell) -> Result<Option<CellSeen>> {
+        if let Some(given) = self.given {
+            return match self.run(cell, &given.candidate(self.drawer)?)? {
+                Ok(seen) => Ok(seen),
+                Err(refused) => Err(Error::new(refused)
+                    .at("--plan")
+                    .remedy("`warmset run --plan FILE --preflight` says more")),
+            };
+        }
         let mut why = "no set that was drawn has an edge between yes and no".to_owned();
         for attempt in 0..ATTEMPTS {
-            for candidate in self.drawer.candidates(cell, attempt)? {
+            let candidates: Box<dyn Iterator<Item = _>> = match self.options.sets_of {
+                Sets::Advised => Box::new(self.drawer.advised(cell, attempt)?),
+                _ => Box::new(self.drawer.candidates(cell, attempt)?),
+            };
+            for candidate in candidates {
                 if self.watch.stopped() {
                     return Ok(None);
                 }
@@ -285,9 +343,9 @@ impl Session<'_> {
             self.options.out.join(SETS).join(name)
         };
         files::write(&name("toml"), taskfile::to_toml(&candidate.set))?;
-        let assignment = match &candidate.verdict.assignment {
-            Some(assignment) => {
-                files::write(&name("json"), document::pretty(assignment)?)?;
+        let assignment = match &candidate.placed {
+            Some(placed) => {
+                files::write(&name("json"), placed)?;
                 Some(name("json"))
             }
             None => None,
@@ -295,7 +353,7 @@ impl Session<'_> {
         let tasks = Tasks::from(candidate.set.clone());
         let scheduling = Scheduling {
             assignment,
-            ..Scheduling::of(&cell.policy.to_string())?
+            ..Scheduling::of(&candidate.policy.to_string())?
         };
         let real = run::Options {
             scheduling: scheduling.clone(),
@@ -385,6 +443,7 @@ fn together(
         accepted_soft: sums(&cells, Wanted::Accepted, Some(Asked::Soft)),
         refused: sums(&cells, Wanted::Refused, None),
         length: options.length,
+        source: options.sets_of.source(),
         statistic: options.statistic,
         not_modeled: not_modeled(options, profile, &cells),
         cells,

@@ -1,13 +1,19 @@
-//! Which sets are drawn: for each policy and guarantee sets that it holds by a small margin, and
-//! sets that it clearly does not hold.
+//! Which sets are run: for each policy and guarantee sets that it holds by a small margin, and sets
+//! that it clearly does not hold; sets under the plans that `advise` finds for them; or the one set
+//! of a plan in a file.
 
+use crate::Tasks;
+use crate::check::guarantee_of;
+use crate::planned::PlanFile;
+use ::advise::{Asked, Pace};
 use analyze::Guarantee;
 use analyze::policies::{self, Costs, Growth, PolicyVerdict};
 use generate::{Amount, Deadlines, Recipe, Utilizations};
+use model::assignmentfile::JudgedTask;
 use model::watch::Silent;
 use model::{
-    Bytes, Details, Duration, Error, Pattern, Platform, Profile, Result, Statistic, TaskSet,
-    Timing, Workload,
+    Assignment, Bytes, Details, Duration, Error, Pattern, Platform, Profile, Result, Statistic,
+    TaskSet, Timing, Workload, document, files,
 };
 use policy::Spec;
 use policy::catalog::Tests;
@@ -105,15 +111,120 @@ pub fn default_policies(platform: &Platform) -> Result<Vec<Spec>> {
     Ok(specs)
 }
 
+/// The cells of plans: policies take turns, and nothing but hard guarantees is asked for.
+///
+/// # Errors
+/// A policy promises nothing hard.
+pub fn planned_cells(policies: &[Spec], sets: u32) -> Result<Vec<Cell>> {
+    if let Some(soft) = policies.iter().find(|policy| is_soft(policy)) {
+        return Err(Error::new(format!(
+            "`{soft}` promises no deadline, and plans are asked for them"
+        ))
+        .at("--policy")
+        .remedy("leave it out"));
+    }
+    let turns = (0..sets).zip(policies.iter().cycle());
+    Ok(turns
+        .map(|(number, policy)| Cell {
+            number,
+            policy: policy.clone(),
+            guarantee: Guarantee::Hard,
+            wanted: Wanted::Accepted,
+        })
+        .collect())
+}
+
+/// The default policies that promise deadlines.
+///
+/// # Errors
+/// As [`default_policies`].
+pub fn hard_policies(platform: &Platform) -> Result<Vec<Spec>> {
+    let mut policies = default_policies(platform)?;
+    policies.retain(|policy| !is_soft(policy));
+    Ok(policies)
+}
+
 /// A set of a cell, and what is said of it.
 #[derive(Debug)]
 pub struct Candidate {
     /// The set.
     pub set: TaskSet,
+    /// The policy under which it runs.
+    pub policy: Spec,
     /// The WCETs in parts of the largest that pass.
     pub part: f64,
     /// The verdict.
     pub verdict: PolicyVerdict,
+    /// The file that says who runs where; `None`: the policy needs none.
+    pub placed: Option<String>,
+}
+
+/// A set with a plan for it, from files.
+pub struct Given {
+    set: TaskSet,
+    policy: Spec,
+    guarantee: Guarantee,
+    assignment: Assignment,
+    text: String,
+}
+
+impl Given {
+    /// Reads the plan of these tasks.
+    ///
+    /// # Errors
+    /// The file is no plan, or one for other tasks or another guarantee than the tasks ask for.
+    pub fn read(tasks: &Tasks, plan: &std::path::Path) -> Result<Self> {
+        let file = PlanFile::read(plan)?;
+        let set = file.tasks(tasks.clone())?.set;
+        let policy: Spec = file.policy()?.parse()?;
+        Ok(Given {
+            guarantee: file.guarantee().unwrap_or_else(|| guarantee_of(&set)),
+            assignment: file.assignment(&set)?,
+            text: files::read_text(plan)?,
+            set,
+            policy,
+        })
+    }
+
+    /// Its only cell.
+    pub fn cell(&self) -> Cell {
+        Cell {
+            number: 0,
+            policy: self.policy.clone(),
+            guarantee: self.guarantee,
+            wanted: Wanted::Accepted,
+        }
+    }
+
+    /// Its only candidate.
+    ///
+    /// # Errors
+    /// With the costs of this machine `check` refuses the plan.
+    pub fn candidate(&self, drawer: Drawer<'_>) -> Result<Candidate> {
+        let verdict = drawer.judge_plan(&self.set, &self.cell(), &self.assignment)?;
+        if !verdict.schedulable {
+            return Err(Error::new(format!(
+                "with the costs of this machine ({}) `check` refuses the plan: {}",
+                drawer
+                    .statistic_of(self.guarantee)
+                    .unwrap_or(Statistic::Average),
+                verdict.reason
+            ))
+            .at("--plan")
+            .remedy(
+                "have the plan made with these costs: `warmset advise` with the same `--profile` \
+                 and `--statistic`",
+            ));
+        }
+        let factor = verdict.growth.map_or(1.0, Growth::factor);
+        Ok(Candidate {
+            set: self.set.clone(),
+            policy: self.policy.clone(),
+            part: 1.0 / factor,
+            verdict,
+            placed: Some(self.text.clone()),
+        })
+    }
 }
 
 /// Draws sets for cells, and scales their WCETs to where the verdict is as it is wanted.
@@ -142,7 +253,7 @@ impl Drawer<'_> {
     ) -> Result<impl Iterator<Item = Result<Candidate>>> {
         let base = self.draw(cell, attempt)?;
         let edge = self.judge(&base, cell)?.growth.map(Growth::factor);
-        let parts: &[f64] = match cell.wanted {
+        let parts: &'static [f64] = match cell.wanted {
             Wanted::Accepted => &BELOW,
             Wanted::Refused => &ABOVE,
         };
@@ -156,8 +267,124 @@ impl Drawer<'_> {
                 Err(e) => return Some(Err(e)),
             };
             let is_wanted = verdict.schedulable == (cell.wanted == Wanted::Accepted);
-            is_wanted.then_some(Ok(Candidate { set, part, verdict }))
+            is_wanted.then(|| {
+                let placed = verdict.assignment.as_ref().map(document::pretty);
+                Ok(Candidate {
+                    set,
+                    policy: cell.policy.clone(),
+                    part,
+                    placed: placed.transpose()?,
+                    verdict,
+                })
+            })
         }))
+    }
+
+    /// The same with plans that `advise` finds under the policy of the cell, each for WCETs in so
+    /// many parts of the largest that this plan bears.
+    ///
+    /// # Errors
+    /// As [`Drawer::candidates`].
+    pub fn advised(
+        self,
+        cell: &Cell,
+        attempt: u32,
+    ) -> Result<impl Iterator<Item = Result<Candidate>>> {
+        let base = self.draw(cell, attempt)?;
+        let edge = self.judge(&base, cell)?.growth.map(Growth::factor);
+        let parts = edge
+            .into_iter()
+            .flat_map(|edge| BELOW.iter().map(move |part| (edge, *part)));
+        Ok(parts.filter_map(move |(edge, part)| {
+            self.plan(scaled(&base, edge * part)?, cell, part)
+                .transpose()
+        }))
+    }
+
+    /// The plan of `advise` for a set that its policy holds at this part of its edge, with WCETs as
+    /// long as the plan bears them, but for the same part; `None`: it finds none.
+    fn plan(&self, set: TaskSet, cell: &Cell, part: f64) -> Result<Option<Candidate>> {
+        let asked = Asked {
+            set: &set,
+            platform: self.platform,
+            guarantee: cell.guarantee,
+            costs: self.costs(cell.guarantee),
+        };
+        let options = ::advise::Options {
+            policies: Some(cell.policy.to_string()),
+            ..::advise::Options::default()
+        };
+        let advice = ::advise::advise(&asked, &options, &Pace::new(&Silent, &|| false))?;
+        let (Some(found), Some(mut plan)) = (&advice.recommendation, advice.plan()) else {
+            return Ok(None);
+        };
+        let Some(assignment) = &found.verdict.assignment else {
+            return Ok(None);
+        };
+        let with_priorities = |set: TaskSet| match &found.priorities {
+            Some(priorities) => set.with_priorities(priorities),
+            None => Ok(set),
+        };
+        let bears = found.verdict.growth.map_or(1.0, Growth::factor) * part;
+        let (set, part, verdict) = match scaled(&set, bears.max(1.0)) {
+            Some(longer) if bears > 1.0 => {
+                let longer = with_priorities(longer)?;
+                let verdict = self.judge_plan(&longer, cell, assignment)?;
+                if !verdict.schedulable {
+                    return Ok(None);
+                }
+                (longer, part, verdict)
+            }
+            _ => (with_priorities(set)?, part / bears, found.verdict.clone()),
+        };
+        plan.tasks = JudgedTask::all(&set);
+        for planned in &mut plan.policies {
+            planned.reason = format!("{:.0} % of the WCETs that the plan bears", part * 100.0);
+        }
+        Ok(Some(Candidate {
+            policy: found.policy.parse()?,
+            part,
+            verdict,
+            placed: Some(document::pretty(&plan)?),
+            set,
+        }))
+    }
+
+    /// What is charged of each cost.
+    fn statistic_of(&self, guarantee: Guarantee) -> Option<Statistic> {
+        match guarantee {
+            Guarantee::Hard => Some(self.statistic),
+            Guarantee::Soft => None,
+        }
+    }
+
+    fn costs(&self, guarantee: Guarantee) -> Costs<'_> {
+        Costs {
+            cpmd: None,
+            profile: Some(self.profile),
+            load: model::Load::Load,
+            statistic: self.statistic_of(guarantee),
+            accounting: None,
+        }
+    }
+
+    /// What `check` says of an assignment of this set.
+    fn judge_plan(
+        &self,
+        set: &TaskSet,
+        cell: &Cell,
+        assignment: &Assignment,
+    ) -> Result<PolicyVerdict> {
+        let judged = policies::judge_assigned(
+            set,
+            self.platform,
+            &cell.policy,
+            assignment,
+            cell.guarantee,
+            &self.costs(cell.guarantee),
+            &Silent,
+        )?;
+        only(judged.policies, &cell.policy)
     }
 
     fn draw(&self, cell: &Cell, attempt: u32) -> Result<TaskSet> {
@@ -179,28 +406,22 @@ impl Drawer<'_> {
     }
 
     fn judge(&self, set: &TaskSet, cell: &Cell) -> Result<PolicyVerdict> {
-        let costs = Costs {
-            cpmd: None,
-            profile: Some(self.profile),
-            load: model::Load::Load,
-            statistic: match cell.guarantee {
-                Guarantee::Hard => Some(self.statistic),
-                Guarantee::Soft => None,
-            },
-            accounting: None,
-        };
-        let policies = [cell.policy.clone()];
         let judged = policies::judge(
             set,
             self.platform,
-            &policies,
+            std::slice::from_ref(&cell.policy),
             cell.guarantee,
-            &costs,
+            &self.costs(cell.guarantee),
             &Silent,
         )?;
-        let first = judged.policies.into_iter().next();
-        first.ok_or_else(|| Error::new(format!("there is no verdict for `{}`", cell.policy)))
+        only(judged.policies, &cell.policy)
     }
+}
+
+/// The verdict of the one policy that was asked.
+fn only(verdicts: Vec<PolicyVerdict>, policy: &Spec) -> Result<PolicyVerdict> {
+    let first = verdicts.into_iter().next();
+    first.ok_or_else(|| Error::new(format!("there is no verdict for `{policy}`")))
 }
 
 /// The set with WCETs in so many parts; `None` where one exceeds its deadline.

@@ -13,6 +13,9 @@ use std::path::PathBuf;
 /// A task of a set that was run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TaskSeen {
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
     /// Its WCET.
     pub wcet_ns: u64,
     /// Its period, and its deadline.
@@ -124,6 +127,19 @@ impl From<Guarantee> for Asked {
     }
 }
 
+/// Where sets and assignments come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// Random sets, assigned as `check` assigns them.
+    #[default]
+    Drawn,
+    /// Random sets, each under a plan that `advise` found for it.
+    Advised,
+    /// One set, under a plan in a file.
+    Given,
+}
+
 /// Sums over sets of one verdict.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Sums {
@@ -151,6 +167,12 @@ pub struct Sums {
     pub tasks: u64,
 }
 
+impl Sums {
+    fn is_empty(&self) -> bool {
+        self.sets + self.not_run == 0
+    }
+}
+
 /// What was found. JSON: as `warmset validate --format json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Validated {
@@ -161,6 +183,9 @@ pub struct Validated {
     pub accepted_soft: Sums,
     /// Over sets that it refused.
     pub refused: Sums,
+    /// Which sets these are.
+    #[serde(default)]
+    pub source: Source,
     /// What hard sets were charged of each cost.
     pub statistic: Statistic,
     /// How long each set ran.
@@ -194,19 +219,25 @@ impl Validated {
     pub fn sentences(&self) -> Vec<String> {
         let (hard, soft) = (&self.accepted_hard, &self.accepted_soft);
         let refused = &self.refused;
-        vec![
-            accepted(hard, "hard", self.statistic.name(), self.length),
-            accepted(soft, "soft", "average", self.length),
-            format!(
-                "The simulator: {} of {} tasks took longer than it said.",
-                hard.tasks_beyond_simulated + soft.tasks_beyond_simulated,
-                hard.tasks + soft.tasks
-            ),
-            format!(
+        let mut all = Vec::new();
+        if self.source == Source::Drawn || !hard.is_empty() {
+            all.push(accepted(hard, "hard", self.statistic.name(), self.length));
+        }
+        if self.source == Source::Drawn || !soft.is_empty() {
+            all.push(accepted(soft, "soft", "average", self.length));
+        }
+        all.push(format!(
+            "The simulator: {} of {} tasks took longer than it said.",
+            hard.tasks_beyond_simulated + soft.tasks_beyond_simulated,
+            hard.tasks + soft.tasks
+        ));
+        if self.source == Source::Drawn {
+            all.push(format!(
                 "Refused: {} of {} sets that ran missed a deadline; {} ask for more than can be run.",
                 refused.sets_with_misses, refused.sets, refused.not_run
-            ),
-        ]
+            ));
+        }
+        all
     }
 
     /// The figure by which verdicts stand or fall, in a sentence.
@@ -358,6 +389,7 @@ mod tests {
             part: 0.98,
             utilization: 1.0,
             tasks: vec![TaskSeen {
+                name: "camera".to_owned(),
                 wcet_ns: 10,
                 period_ns: 100,
                 bound_ns: Some(100),

@@ -36,7 +36,7 @@ pub(super) fn priority(value: &Value<'_, '_>) -> Result<u32> {
 ///
 /// A job with more jitter than its deadline leaves room for misses it whoever schedules; that much
 /// blocking is a matter for the tests.
-pub(super) fn extras(table: &Table<'_, '_>) -> Result<Extras> {
+pub(super) fn extras(table: &Table<'_, '_>, wcet: Duration) -> Result<Extras> {
     let time = |key: &str| -> Result<Duration> {
         let read = table.get(key).map(|v| v.parsed()).transpose()?;
         Ok(read.unwrap_or_default())
@@ -45,7 +45,6 @@ pub(super) fn extras(table: &Table<'_, '_>) -> Result<Extras> {
         blocking: time("blocking")?,
         jitter: time("jitter")?,
     };
-    let wcet = time("wcet")?;
     let deadline = time(if table.get("deadline").is_some() {
         "deadline"
     } else {

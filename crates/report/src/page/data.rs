@@ -136,6 +136,25 @@ pub struct Observed {
     pub provenance: Provenance,
 }
 
+/// A part that a page has on top: what it is about.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Part {
+    /// Its anchor, unlike those of the other sections.
+    pub id: &'static str,
+    /// Its name among the contents.
+    pub name: &'static str,
+    /// Its heading.
+    pub heading: &'static str,
+    /// Sentences, a paragraph each.
+    pub says: Vec<String>,
+    /// Tables.
+    pub numbers: Vec<Numbers>,
+    /// Figures.
+    pub figures: Vec<Shown>,
+    /// Sentences below them, as a list.
+    pub list: Vec<String>,
+}
+
 /// All that a page can show. What is empty is left out.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReportData {
@@ -149,6 +168,8 @@ pub struct ReportData {
     pub numbers: Numbers,
     /// What could spoil the numbers.
     pub warnings: Vec<String>,
+    /// What the page is about, where that is none of what follows.
+    pub parts: Vec<Part>,
     /// The machine: name and value of each fact.
     pub machine: Vec<(String, String)>,
     /// The picture of its caches.

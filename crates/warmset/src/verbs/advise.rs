@@ -2,11 +2,11 @@
 //! stretched, or what would have to change.
 
 use super::advise_table;
-use crate::Answer;
 use crate::console::{self, Console};
 use crate::options::{Accounted, Charged, On, Printed};
+use crate::{Answer, command};
 use analyze::Guarantee;
-use app::advise::{self, Options};
+use app::advise::{self, Dossier, Options};
 use model::{Duration, Result, Statistic, document};
 use std::path::PathBuf;
 
@@ -35,6 +35,9 @@ pub struct Args {
     /// Look for a plan under these policies only [default: all that are judged]
     #[arg(long, value_name = "NAMES")]
     policy: Option<String>,
+    /// So many page colors are there for tasks whose `wcet` depends on them; each plan gives them out
+    #[arg(long, value_name = "N")]
+    colors: Option<u16>,
     /// End the search after this time, with the best until then
     #[arg(
         long,
@@ -43,9 +46,16 @@ pub struct Args {
         default_value = "60s"
     )]
     budget: Duration,
-    /// Write the plan to this file, which `check`, `simulate` and `run` take by --plan
+    /// Write the plan to this file, which `check`, `simulate`, `run` and `validate` take by --plan
     #[arg(short, long, value_name = "FILE", value_parser = crate::options::new_file)]
     output: Option<PathBuf>,
+    /// Write a page with pictures to this file: the plan, its margins, the alternatives
+    #[arg(long, value_name = "FILE", value_parser = crate::options::new_file)]
+    html: Option<PathBuf>,
+    /// Write all evidence for the plan into this directory: set, costs with where they come from,
+    /// plan, certificate, what `warmset-verify` says of it, and a page in words
+    #[arg(long, value_name = "DIR", value_parser = crate::options::directory)]
+    dossier: Option<PathBuf>,
     #[command(flatten)]
     printed: Printed,
 }
@@ -57,6 +67,8 @@ const HELP: &str = "\
     warmset run tasks.toml --plan plan.json
 
     warmset advise tasks.toml --platform xeon-l7455 --profile xeon-l7455 --budget 10s --format json
+    warmset advise tasks.toml --profile out/profile.toml --html advice.html
+    warmset advise tasks.toml --profile out/profile.toml --policy p-edf,p-rm --dossier evidence
 
 Each verdict is the one that `check` gives. The status is 0 if a plan was found, 1 if none was; Ctrl-C shows the \
 best until then and ends with 130. Where the budget suffices the answer is the same on every machine. What was not \
@@ -76,8 +88,15 @@ pub fn run(args: Args) -> Result<Answer> {
             (false, false) => None,
         },
         policies: args.policy.clone(),
+        colors: args.colors,
         budget: Some(args.budget),
         plan: args.output.clone(),
+        page: args.html.clone(),
+        dossier: args.dossier.clone().map(|dir| Dossier {
+            dir,
+            verifier: advise::verifier(),
+        }),
+        command: command::whole(),
     };
     let console = Console::new()?;
     let advised = advise::advise(&tasks, &options, &console)?;

@@ -126,6 +126,30 @@ fn plan(out: &mut Text, advice: &Advice, found: &Recommended) {
             2,
         );
     }
+    if let Some(colors) = &advice.colors {
+        let given = found.colors.iter().flatten();
+        let named = advice.tasks.iter().zip(given);
+        let named = named.filter_map(|(t, own)| Some(format!("{} {}", t.name, own.as_ref()?)));
+        let named: Vec<String> = named.collect();
+        out.push('\n');
+        out.paragraph(&format!("Colors: {}.", colors.words), 2);
+        if !named.is_empty() {
+            out.paragraph(&format!("  {}", named.join(", ")), 4);
+        }
+        if !colors.shared_unknown.is_empty() {
+            let names = colors.shared_unknown.join(", ");
+            let text = format!("  sharing was not tried: no `shared` WCET is known for {names}");
+            out.paragraph(&text, 4);
+        }
+        if !colors.without.is_empty() {
+            let names = colors.without.join(", ");
+            let text = format!(
+                "  {names}: without colors, so that they use those of all others, unless they need \
+                 no cache"
+            );
+            out.paragraph(&text, 4);
+        }
+    }
     out.push_str("\nHow far the plan can be stretched, as it is:\n");
     let stretch = &found.stretch;
     out.paragraph(&format!("  all WCETs: {}", growth(stretch.wcets)), 4);

@@ -24,6 +24,7 @@ mod measure_model;
 mod measure_overheads;
 mod measure_scheduled;
 mod measure_wss;
+mod plan;
 mod platform;
 mod policies;
 mod profile;
@@ -78,6 +79,8 @@ pub enum Verb {
     Check(check::Args),
     /// Find a plan for a task set: policy, placement, priorities, and how far it can be stretched
     Advise(advise::Args),
+    /// Export a plan for systems that schedule by themselves: chrt, systemd, SCHED_DEADLINE, rt-app
+    Plan(plan::Args),
     /// Draw random task sets
     Generate(generate::Args),
     /// Turn files of rt-app, SimSo and Cheddar into task sets, and task sets into such files
@@ -127,6 +130,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Measure(args) => measure::run(args),
         Verb::Check(args) => check::run(args),
         Verb::Advise(args) => advise::run(args),
+        Verb::Plan(args) => plan::run(args),
         Verb::Generate(args) => generate::run(args),
         Verb::Convert(args) => convert::run(args),
         Verb::Policies(args) => policies::run(args),

@@ -3,8 +3,8 @@
 use crate::console::{self, Console, Format, look};
 use crate::options::{JobsEnd, Printed, Seed, directory, statistics};
 use crate::{Answer, command};
-use app::Choice;
-use app::validate::{self, Beyond, CellSeen, Did, Kernel, Options, Validated, Wanted};
+use app::validate::{self, Beyond, CellSeen, Did, Kernel, Options, Sets, Validated, Wanted};
+use app::{Choice, Tasks};
 use clap::Args as ClapArgs;
 use model::table::Table;
 use model::{Duration, Error, Result, Statistic};
@@ -24,20 +24,35 @@ it or those before it were waiting; excused jobs are counted. For each job beyon
 kernel recorded on its processors from its release until it was done: which threads ran for how long, which interrupts, \
 which timers came late. That takes root and tracefs.
 
-Files in DIR: validation.json; validation.svg, predicted against observed; sets/, every set with its assignment, to be run \
-again; validation.part while it runs.
+With --advised each set runs under a plan that `advise` finds for it, with WCETs nearly as long as that plan bears them. With \
+TASKS and --plan the tasks of a file run once under the plan of a file.
+
+Files in DIR: validation.json; validation.svg, predicted against observed; sets/, every set with its assignment or plan, to \
+be run again; validation.part while it runs.
 
 Exit status: 0 no accepted set exceeded a bound; 1 one did; 2 it could not be done.
 
 Examples:
   warmset measure cpmd -o out && warmset measure overheads -o out
   warmset validate -o validation --profile out/profile.toml --sets 20
-  warmset validate -o validation --minutes 10 --policy p-edf,g-edf";
+  warmset validate -o validation --minutes 10 --policy p-edf,g-edf
+  warmset validate -o plans --profile out/profile.toml --advised --sets 20
+  warmset advise tasks.toml --profile out/profile.toml --statistic untrimmed -o plan.json
+  warmset validate tasks.toml --plan plan.json --profile out/profile.toml -o validation --for 10s";
 
 /// Options of `warmset validate`.
 #[derive(ClapArgs, Debug)]
 #[command(after_long_help = HELP, after_help = "Example: warmset validate -o validation --profile out/profile.toml")]
 pub struct Args {
+    /// With --plan: the task set that it is for, in TOML
+    #[arg(requires = "plan")]
+    tasks: Option<PathBuf>,
+    /// Run the tasks under this plan of `warmset advise -o`, instead of random sets
+    #[arg(long, value_name = "FILE", requires = "tasks", conflicts_with_all = ["policy", "sets", "minutes", "advised"])]
+    plan: Option<PathBuf>,
+    /// Run random sets under plans that `advise` finds for them, hard ones alone
+    #[arg(long)]
+    advised: bool,
     /// Directory for the results
     #[arg(short, long, value_name = "DIR", value_parser = directory)]
     output: PathBuf,
@@ -102,6 +117,14 @@ pub fn run(args: Args) -> Result<Answer> {
     let options = Options {
         out: args.output,
         profile: args.profile.map(Choice::Named),
+        sets_of: match (args.tasks, args.plan, args.advised) {
+            (Some(tasks), Some(plan), _) => Sets::Given {
+                tasks: Tasks::read(&tasks)?,
+                plan,
+            },
+            (_, _, true) => Sets::Advised,
+            _ => Sets::Drawn,
+        },
         policies: args
             .policy
             .as_deref()
@@ -183,12 +206,12 @@ fn late(cell: &CellSeen, beyond: &Beyond) -> String {
         ),
     };
     let mut line = format!(
-        "set {:03}, {}: job {} of t{}, released at {}, took {} of at most {}; {executed}; {} stood \
+        "set {:03}, {}: job {} of {}, released at {}, took {} of at most {}; {executed}; {} stood \
          still",
         cell.number,
         cell.policy,
         beyond.job,
-        beyond.task,
+        cell.tasks[beyond.task].name,
         time(beyond.released_ns),
         time(beyond.response_ns),
         time(beyond.bound_ns),
