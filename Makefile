@@ -6,7 +6,7 @@ WARMSET := target/release/warmset
 
 .PHONY: tour tour-long build install install-words install-task install-color test rounds lint \
 	unit smoke test-explorer test-slurm explorer-libraries exact certificates bench live soak many \
-	faults sanitize deb try-deb book clean test-python wheel bench-python test-kernel \
+	faults sanitize deb try-deb book clean test-python wheel bench-python bench-dask test-kernel \
 	kernel-program
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
@@ -118,6 +118,11 @@ wheel:
 ## A million task sets in Python beside the command: time and memory.
 bench-python: build wheel
 	sh crates/python/benches/run.sh $(WARMSET)
+
+## Studies by Dask: what a part and what a shard costs, how well workers here are used, and how well
+## many would be: make bench-dask SCALE="--shards 100000"
+bench-dask: wheel
+	sh crates/python/benches/scale.sh $(SCALE)
 
 ## Fetches the libraries of the explorer's charts again: make explorer-libraries D3=7.9.2 PLOT=0.6.17
 D3 ?= 7.9.2

@@ -2,11 +2,16 @@
 # A study as an array of jobs of a real Slurm: a cluster of one node, set up in a directory of its
 # own and taken down again. One task of the array is killed and submitted again; the merged shares
 # are the same, byte by byte, as one run without Slurm.
-# Usage, as root: sh tests/slurm.sh WARMSET. On Debian it takes
+# Then the same study by workers of Dask that are jobs of this Slurm, where the interpreter PYTHON has
+# the package `warmset`, of the same version, and dask-jobqueue.
+# Usage, as root: sh tests/slurm.sh WARMSET [PYTHON]; `make test-python` makes the default,
+# target/python/venv/bin/python. On Debian it takes
 # `apt install slurmctld slurmd slurm-client munge`; ports 26817 and 26818 of this machine are used.
 set -eu
 
 warmset=$(realpath "${1:?which warmset}")
+here=$(cd "$(dirname "$0")/.." && pwd)
+python=${2:-$here/target/python/venv/bin/python}
 export WARMSET_PROFILE=none
 for program in munged slurmctld slurmd sbatch; do
     command -v "$program" >/dev/null || {
@@ -65,7 +70,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SchedulerParameters=sched_interval=1,batch_sched_delay=0
 MpiDefault=none
-NodeName=$node NodeAddr=127.0.0.1 CPUs=$cpus State=UNKNOWN
+NodeName=$node NodeAddr=127.0.0.1 CPUs=$cpus RealMemory=1000 State=UNKNOWN
 PartitionName=all Nodes=$node Default=YES MaxTime=INFINITE State=UP
 CONF
 mkdir "$root/state" "$root/spool"
@@ -120,3 +125,16 @@ until_it done_with "$job"
 "$warmset" study run ospert10-fig5 --sets 1500 -o alone >/dev/null 2>&1
 diff -r merged alone
 echo "four tasks of an array, one killed and submitted again: the same bytes as without Slurm"
+
+if ! "$python" -c 'import warmset, dask_jobqueue' 2>said.txt; then
+    echo "SLURMCluster: not run: $python: $(tail -n 1 said.txt)"
+    exit 0
+fi
+"$python" "$here/crates/python/tests/slurm.py" 1500 by-dask 2>dask.txt || {
+    tail -n 30 dask.txt slurm-*.out ./*.err >&2 2>/dev/null || true
+    exit 1
+}
+for file in counts.jsonl results.json results.csv weighted.csv points.parquet study.toml; do
+    cmp "by-dask/$file" "alone/$file"
+done
+echo "two jobs of a SLURMCluster: the same bytes as without Slurm"

@@ -2,7 +2,7 @@
 //! directory for each.
 
 use crate::charts::{self, plot};
-use crate::study::{Options, run_share};
+use crate::study::{Options, executor, run_share_by};
 use model::watch::Watch;
 use model::{Error, Result};
 use serde::Serialize;
@@ -56,6 +56,7 @@ pub fn run(name: &str, options: &Options, watch: &dyn Watch) -> Result<Run> {
         .at("--output")
         .remedy("add `-o DIR`: each study gets a directory in it"));
     };
+    let executor = executor(options, watch)?;
     let mut studies = Vec::with_capacity(names.len());
     for (at, study) in names.iter().enumerate() {
         watch.note(&format!("{} of {}: {study}", at + 1, names.len()));
@@ -64,7 +65,8 @@ pub fn run(name: &str, options: &Options, watch: &dyn Watch) -> Result<Run> {
             output: Some(directory.clone()),
             ..options.clone()
         };
-        let results = run_share(study, &options, watch).map_err(|e| e.at(study))?;
+        let results = run_share_by(&*executor, study, &options, watch);
+        let results = results.map_err(|e| e.at(study))?;
         if let Some(results) = &results {
             plot(results, &charts::Options::default(), &directory)?;
         }

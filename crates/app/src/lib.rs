@@ -39,6 +39,7 @@ pub mod charts;
 pub mod check;
 pub mod color;
 pub mod convert;
+mod dask;
 pub mod examples;
 pub mod explore;
 pub mod export;

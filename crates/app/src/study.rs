@@ -1,5 +1,6 @@
 //! Compares policies over many task sets, and draws what it found.
 
+use crate::dask::Dask;
 use crate::inputs::platform_named;
 use crate::{Charged, On, own, workers};
 use analyze::policies::Accounting;
@@ -9,7 +10,9 @@ use report::schedulability::{self, Crossing, Curve, Swept, Unit};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use study::{Candidate, Factor, Quantity, Results, Share, Study, Threads, families, file, presets};
+use study::{
+    Candidate, Executor, Factor, Quantity, Results, Share, Study, Threads, families, file, presets,
+};
 
 /// A built-in study.
 #[derive(Clone, Debug, Serialize)]
@@ -91,6 +94,9 @@ pub struct Options {
     pub output: Option<PathBuf>,
     /// How many threads; `None`: one a processor.
     pub threads: Option<NonZeroUsize>,
+    /// Have the workers of this scheduler of Dask judge, such as `tcp://10.0.0.1:8786`, instead of
+    /// threads.
+    pub dask: Option<String>,
     /// Only this share of the parts of the study, for `output`.
     pub share: Option<Share>,
 }
@@ -113,24 +119,55 @@ pub fn run(name: &str, options: &Options, watch: &dyn Watch) -> Result<Results> 
 ///
 /// # Errors
 /// There is no such study or platform; no sets; the directory holds another study, or another
-/// command works in it; a share without a directory; the user stopped it.
+/// command works in it; a share without a directory; no scheduler of Dask, or no Python package to
+/// ask it; the user stopped it.
 pub fn run_share(name: &str, options: &Options, watch: &dyn Watch) -> Result<Option<Results>> {
     let study = chosen(name, options, watch)?;
+    run_chosen(&*executor(options, watch)?, &study, options, watch)
+}
+
+/// As [`run_share`], by an executor, whatever the options say of one.
+///
+/// # Errors
+/// As [`run_share`]; those of the executor.
+pub fn run_share_by(
+    executor: &dyn Executor,
+    name: &str,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Result<Option<Results>> {
+    run_chosen(executor, &chosen(name, options, watch)?, options, watch)
+}
+
+/// What judges the parts of studies, by the options.
+pub(crate) fn executor(options: &Options, watch: &dyn Watch) -> Result<Box<dyn Executor>> {
+    if let Some(address) = &options.dask {
+        let dask = Dask::connect(address, watch).map_err(|e| e.at("--dask"))?;
+        return Ok(Box::new(dask));
+    }
     if options.threads.is_none() {
         workers()?;
     }
-    let threads = Threads {
+    Ok(Box::new(Threads {
         count: options.threads,
-    };
+    }))
+}
+
+fn run_chosen(
+    executor: &dyn Executor,
+    study: &Study,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Result<Option<Results>> {
     let share = options.share.unwrap_or(Share::WHOLE);
     let results = match &options.output {
-        Some(dir) => study::run_share_in(dir, &study, &threads, share, watch)?,
+        Some(dir) => study::run_share_in(dir, study, executor, share, watch)?,
         None if options.share.is_some() => {
             return Err(Error::new("a share of a study is kept nowhere")
                 .at("--shard")
                 .remedy("add `-o DIR`, and merge the directories when all shares are done"));
         }
-        None => Some(study::run_by(&threads, &study, watch)?),
+        None => Some(study::run_by(executor, study, watch)?),
     };
     watch.finish();
     Ok(results)

@@ -13,6 +13,7 @@ mod arrow;
 mod batch;
 mod check;
 mod columns;
+mod elsewhere;
 mod error;
 mod generate;
 mod policies;
@@ -36,6 +37,8 @@ mod _native {
     use crate::check::check;
     #[pymodule_export]
     use crate::columns::Columns;
+    #[pymodule_export]
+    use crate::elsewhere::{Parts, study_judge};
     use crate::error::raise;
     #[pymodule_export]
     use crate::generate::generate;

@@ -2,6 +2,7 @@
 
 use crate::check::{charged, on};
 use crate::columns::{Columns, integers, numbers, words};
+use crate::elsewhere::Dispatched;
 use crate::error::raise;
 use crate::profile::{Platform, Profile};
 use crate::work::work;
@@ -26,12 +27,13 @@ pub(crate) fn study_list() -> PyResult<String> {
 }
 
 /// Runs a study by name or of a file, or goes on with one in a directory. `None`: a share was asked
-/// for, and other shares are missing.
+/// for, and other shares are missing. `dispatch` has parts judged elsewhere: called with the study as
+/// text and its `Parts`, it returns an iterator of pairs of text, lines of counts and a remark.
 #[pyfunction]
 #[pyo3(signature = (
     name, platform=None, sets=None, until_ci=None, seed=None, profile=None, load=None,
     statistic=None, accounting=None, overhead_factor=None, policies=None, output=None,
-    threads=None, share=None, progress=None
+    threads=None, share=None, dispatch=None, progress=None
 ))]
 #[allow(clippy::too_many_arguments, reason = "options by name, in Python")]
 pub(crate) fn study_run(
@@ -50,6 +52,7 @@ pub(crate) fn study_run(
     output: Option<PathBuf>,
     threads: Option<NonZeroUsize>,
     share: Option<&str>,
+    dispatch: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Option<Results>> {
     let options = || -> Result<Options> {
@@ -65,14 +68,23 @@ pub(crate) fn study_run(
             policies,
             output,
             threads,
+            dask: None,
             share: share.map(str::parse).transpose()?,
         })
     };
     let options = options().map_err(raise)?;
-    let results = work(py, progress, |watch| {
-        verb::run_share(&name, &options, watch)
-    })?;
-    Ok(results.map(|results| Results { results }))
+    let results = match dispatch.map(Dispatched::new) {
+        None => work(py, progress, |watch| {
+            verb::run_share(&name, &options, watch)
+        }),
+        Some(elsewhere) => {
+            let done = work(py, progress, |watch| {
+                verb::run_share_by(&elsewhere, &name, &options, watch)
+            });
+            done.map_err(|e| elsewhere.raised().unwrap_or(e))
+        }
+    };
+    Ok(results?.map(|results| Results { results }))
 }
 
 fn factor(text: &str) -> Result<Factor> {

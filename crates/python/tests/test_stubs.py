@@ -59,7 +59,7 @@ def test_the_package_is_typed():
     assert (package / "py.typed").exists()
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-warn-return-any",
-         "--ignore-missing-imports", "-p", "warmset", "--cache-dir", "/dev/null"],
+         "--ignore-missing-imports", "--untyped-calls-exclude=distributed", "-p", "warmset", "--cache-dir", "/dev/null"],
         capture_output=True, text=True, check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -8,6 +8,7 @@ import time
 import pytest
 
 import warmset as ws
+from warmset._progress import reporter
 
 #: A minute of work at the least.
 LONG = ws.Study("ospert10-fig5", sets=1000)
@@ -54,6 +55,19 @@ def test_progress_ends_at_the_total():
 def test_a_bar_is_shown(capsys):
     ws.generate(10, cap=2, progress=True)
     assert "drawing task sets" in capsys.readouterr().err
+
+
+def test_a_stage_has_one_bar_and_the_next_one_another(capsys):
+    show = reporter(True)
+    for done in (0, 1, 2):
+        show("first", done, 4)
+    show("second", 1, 2)
+    show("second", 2, 2)
+    said = capsys.readouterr().err
+    # A bar that is closed ends its line.
+    bars = [line.split("\r")[-1].split(":")[0] for line in said.split("\n")]
+    assert bars == ["first", "second", ""]
+    assert "2/4" in said and "2/2" in said
 
 
 def test_other_threads_go_on_meanwhile():

@@ -99,6 +99,11 @@ impl<'a> Work<'a> {
         })
     }
 
+    /// The study.
+    pub fn study(&self) -> &'a Study {
+        self.study
+    }
+
     /// Sets of a part.
     fn size(&self) -> u32 {
         // A simulation of a minute takes seconds, so that a set is a part of its own.
@@ -146,18 +151,28 @@ impl<'a> Work<'a> {
         self.done.values().map(|counts| Counts::clone(counts))
     }
 
-    /// Takes the counts of a part. A second time they change nothing; but of counts that agree those
-    /// stay that say which sets were kept, not only how many.
+    /// Are these the counts of a part of this study?
     ///
     /// # Errors
-    /// The counts are not those of a part of this study, or differ from those taken before.
-    pub fn put(&mut self, counts: Counts) -> Result<()> {
+    /// They are not.
+    pub fn check(&self, counts: &Counts) -> Result<()> {
         let part = counts.part;
         let (policies, points) = self.prepared.size();
         if !self.is_part(part) || !counts.kept.fits(policies, points, part.sets) {
             return Err(Error::new("the counts are not those of this study")
                 .remedy("remove the file and run the study again"));
         }
+        Ok(())
+    }
+
+    /// Takes the counts of a part. A second time they change nothing; but of counts that agree those
+    /// stay that say which sets were kept, not only how many.
+    ///
+    /// # Errors
+    /// The counts are not those of a part of this study, or differ from those taken before.
+    pub fn put(&mut self, counts: Counts) -> Result<()> {
+        self.check(&counts)?;
+        let part = counts.part;
         let known = match self.done.get(&part) {
             None => Some(true),
             Some(before) => before.kept.agreed(&counts.kept),
@@ -193,27 +208,7 @@ impl<'a> Work<'a> {
     /// # Errors
     /// It is no part of the study; a test does not apply to a set.
     pub fn judge(&self, part: Part) -> Result<Counts> {
-        let cap = Cap::from_thousandths(part.cap);
-        let at = self.prepared.caps.binary_search(&cap).map_err(|_| {
-            Error::new(format!("the study has no cap {cap}")).remedy("ask for one of its parts")
-        })?;
-        let (policies, points) = self.prepared.size();
-        if part.sets > SETS {
-            return Err(
-                Error::new(format!("a part has at most {SETS} sets, not {}", part.sets))
-                    .remedy("ask for one of the parts of the study"),
-            );
-        }
-        let mut rows = vec![vec![0; points]; policies];
-        let mut worker = Worker::default();
-        for place in 0..part.sets {
-            let (index, bit) = (part.first.saturating_add(place), 1 << place);
-            worker.judge(at, index, self.study.seed, &self.prepared, &mut rows, bit)?;
-        }
-        Ok(Counts {
-            part,
-            kept: Kept::Sets(rows),
-        })
+        judge(&self.prepared, self.study.seed, part)
     }
 
     /// The sums of the caps of which every part is counted.
@@ -266,4 +261,32 @@ impl<'a> Work<'a> {
         let range = self.done.range(end(0, 0)..=end(u32::MAX, u32::MAX));
         range.map(|(_, counts)| counts)
     }
+}
+
+/// Draws and judges the sets of a part of a study with this seed.
+///
+/// # Errors
+/// It is no part of the study; a test does not apply to a set.
+pub(crate) fn judge(prepared: &Prepared, seed: u64, part: Part) -> Result<Counts> {
+    let cap = Cap::from_thousandths(part.cap);
+    let at = prepared.caps.binary_search(&cap).map_err(|_| {
+        Error::new(format!("the study has no cap {cap}")).remedy("ask for one of its parts")
+    })?;
+    let (policies, points) = prepared.size();
+    if part.sets > SETS {
+        return Err(
+            Error::new(format!("a part has at most {SETS} sets, not {}", part.sets))
+                .remedy("ask for one of the parts of the study"),
+        );
+    }
+    let mut rows = vec![vec![0; points]; policies];
+    let mut worker = Worker::default();
+    for place in 0..part.sets {
+        let (index, bit) = (part.first.saturating_add(place), 1 << place);
+        worker.judge(at, index, seed, prepared, &mut rows, bit)?;
+    }
+    Ok(Counts {
+        part,
+        kept: Kept::Sets(rows),
+    })
 }

@@ -8,6 +8,7 @@
 //! byte by byte. `lock` is held by the one command that works in the directory.
 
 use crate::definition::Study;
+use crate::elsewhere::{Texts, line_of};
 use crate::part::{Counts, Share, Work};
 use crate::points;
 use crate::results::Results;
@@ -38,12 +39,9 @@ pub fn fits_in(dir: &Path, study: &Study) -> Result<()> {
 
 /// The files that say which study a directory holds.
 fn files_of(study: &Study) -> Vec<(&'static str, String)> {
-    let profile = study.charged.profile.as_ref();
-    let profile = profile.map(|p| (PROFILE, model::profilefile::to_toml(p)));
-    let both = [
-        (PLATFORM, model::platformfile::to_toml(&study.platform)),
-        (DEFINITION, definition(study)),
-    ];
+    let texts = Texts::of(study);
+    let profile = texts.profile.map(|text| (PROFILE, text));
+    let both = [(PLATFORM, texts.platform), (DEFINITION, texts.study)];
     profile.into_iter().chain(both).collect()
 }
 
@@ -110,7 +108,7 @@ fn run_share<'a>(
     let journal = OpenOptions::new().append(true).open(&path);
     let journal = Mutex::new(journal.map_err(|e| io(&e))?);
     let keep = |counts: &Counts| {
-        let line = line_of(counts)?;
+        let line = line_of(counts)? + "\n";
         let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
         journal.write_all(line.as_bytes()).map_err(|e| io(&e))
     };
@@ -203,17 +201,11 @@ fn begin(dir: &Path, study: &Study) -> Result<()> {
     Ok(())
 }
 
-fn line_of(counts: &Counts) -> Result<String> {
-    serde_json::to_string(counts)
-        .map(|text| text + "\n")
-        .map_err(|e| Error::new(format!("the counts cannot be written as JSON: {e}")))
-}
-
 fn write_counts(dir: &Path, work: &Work<'_>) -> Result<()> {
     let mut aside = files::Aside::create(dir.join(COUNTS))?;
     for counts in work.done() {
         aside
-            .write_all(line_of(&counts)?.as_bytes())
+            .write_all((line_of(&counts)? + "\n").as_bytes())
             .map_err(|e| Error::io(dir.join(COUNTS), "write the counts", &e))?;
     }
     aside.finish()
@@ -306,7 +298,7 @@ fn read<T>(path: &Path, from_toml: impl Fn(&str) -> Result<T>) -> Result<T> {
 
 /// The definition with its head; part of it is the version, because another one may draw or judge
 /// otherwise.
-fn definition(study: &Study) -> String {
+pub(crate) fn definition(study: &Study) -> String {
     let provenance = study.provenance();
     format!(
         "# {}: {}\n{}",

@@ -9,7 +9,8 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Mutex;
 use study::{
-    Counts, Executor, Kept, Part, Share, Study, Threads, Work, merge, run, run_by, run_in,
+    Arrivals, Counts, Executor, Kept, Part, PartJudge, Share, Study, Texts, Threads, Work, merge,
+    run, run_by, run_in,
 };
 use study::{load, run_share_in};
 use support::{delays, small};
@@ -312,4 +313,103 @@ fn fits(tasks: &[model::Timing], delay: Duration, m: u128) -> bool {
         common = next;
     }
     sum <= m * common
+}
+
+/// Judges parts from texts as another process would, and brings their counts back late, out of
+/// order and twice.
+struct Unreliable(PartJudge);
+
+impl Executor for Unreliable {
+    fn run(
+        &self,
+        work: &Work<'_>,
+        parts: &[Part],
+        keep: &(dyn Fn(Counts) -> Result<()> + Sync),
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        let arrivals = Arrivals::new(work, parts, keep, watch);
+        let lines: Vec<String> = parts
+            .iter()
+            .map(|part| self.0.judge(*part))
+            .collect::<Result<_>>()?;
+        let odd = lines.iter().skip(1).step_by(2).rev();
+        odd.chain(&lines).try_for_each(|line| arrivals.take(line))?;
+        assert_eq!(arrivals.left(), 0);
+        arrivals.take(&lines.join("\n"))
+    }
+}
+
+#[test]
+fn parts_that_come_back_out_of_order_and_twice_change_no_byte() {
+    let in_stages = FOUR.replace("sets = 45", "sets = 120\nuntil_ci = 0.2");
+    for study in [FOUR, &in_stages] {
+        let study = small(study);
+        let expected = whole(&study);
+        let texts = serde_json::to_string(&Texts::of(&study)).unwrap();
+        let there = PartJudge::new(&serde_json::from_str(&texts).unwrap()).unwrap();
+        let dir = tempdir().unwrap();
+        let counter = Counter::default();
+        run_share_in(
+            dir.path(),
+            &study,
+            &Unreliable(there),
+            Share::WHOLE,
+            &counter,
+        )
+        .unwrap();
+        assert_eq!(files_of(dir.path()), files_of(expected.path()));
+        let (steps, total) = counter.0.into_inner().unwrap();
+        assert_eq!(steps, total, "each set is one step");
+    }
+}
+
+/// Counts the steps of the watch, and sums the totals of its stages.
+#[derive(Default)]
+struct Counter(Mutex<(u64, u64)>);
+
+impl Watch for Counter {
+    fn begin(&self, _: &str, total: u64) {
+        self.0.lock().unwrap().1 += total;
+    }
+    fn advance(&self, steps: u64) {
+        self.0.lock().unwrap().0 += steps;
+    }
+    fn note(&self, _: &str) {}
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn what_is_no_answer_is_refused_before_it_is_kept() {
+    let study = small(FOUR);
+    let work = Work::new(&study).unwrap();
+    let parts = work.parts();
+    let (asked, other) = (parts[0], parts[1]);
+    let keep = |_: Counts| panic!("nothing is kept");
+    let arrivals = Arrivals::new(&work, &[asked], &keep, &Silent);
+    let there = PartJudge::new(&Texts::of(&study)).unwrap();
+    let refused = |line: &str| arrivals.take(line).unwrap_err().cause().to_owned();
+    assert!(refused("{}").contains("not the counts of a part"));
+    assert!(refused(&there.judge(other).unwrap()).contains("nobody asked for"));
+    let too_many = there
+        .judge(asked)
+        .unwrap()
+        .replace("\"kept\":[", "\"kept\":[\"0\",");
+    assert!(refused(&too_many).contains("not those of this study"));
+    assert_eq!(arrivals.left(), 1);
+}
+
+#[test]
+fn texts_of_another_version_are_refused() {
+    let study = small(FOUR);
+    let texts = Texts::of(&study);
+    assert_eq!(texts.study().unwrap(), study);
+    let version = env!("CARGO_PKG_VERSION");
+    let other = Texts {
+        study: texts.study.replace(version, "0.0.1"),
+        ..texts
+    };
+    let refused = PartJudge::new(&other).err().expect("refused");
+    assert!(refused.cause().contains("another version"), "{refused}");
 }

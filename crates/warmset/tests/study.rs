@@ -444,6 +444,21 @@ fn shares_are_merged() {
     assert!(sentence.contains("add `-o DIR`"), "{sentence}");
 }
 
+/// What runs with Dask is tried in Python (`crates/python/tests/test_dask.py`).
+#[test]
+fn without_python_dask_is_refused_with_what_to_do() {
+    let mut command = study("run ospert10-fig5 --sets 1 --dask tcp://127.0.0.1:1");
+    let sentence = refusal(command.env("WARMSET_PYTHON", "/nowhere/python3"));
+    assert!(
+        sentence.contains("--dask: /nowhere/python3: cannot start Python"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("with the package `warmset`"), "{sentence}");
+    let both = "run ospert10-fig5 --dask tcp://127.0.0.1:1 --threads 2";
+    let sentence = refusal(&mut study(both));
+    assert!(sentence.contains("--threads"), "{sentence}");
+}
+
 /// Charts named after figures of 002 leave out what these charge: the terminal, the results and the
 /// charts say so.
 #[test]

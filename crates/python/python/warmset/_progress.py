@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Callable, Optional, Union
 
 #: Called as ``progress(what, done, total)`` about twenty times a second from the thread that waits;
@@ -19,18 +20,26 @@ def reporter(progress: Progress | None) -> Optional[Callable[[str, int, int], No
         return None
     if progress is not True:
         return progress
-    from tqdm.auto import tqdm
+    # Where a notebook has no widgets, tqdm warns and shows text instead: that will do.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
 
-    bar: list[tqdm] = []
+    #: The bar of the stage that goes on, by its name.
+    shown: dict[str, tqdm] = {}
 
     def show(what: str, done: int, total: int) -> None:
-        if bar and bar[0].desc != f"{what}: ":
-            bar.pop().close()
-        if not bar:
-            bar.append(tqdm(total=total, desc=what))
-        bar[0].total = total
-        bar[0].update(done - bar[0].n)
+        if what not in shown:
+            close()
+            shown[what] = tqdm(total=total, desc=what)
+        bar = shown[what]
+        bar.total = total
+        bar.update(done - bar.n)
         if done >= total:
-            bar.pop().close()
+            close()
+
+    def close() -> None:
+        while shown:
+            shown.popitem()[1].close()
 
     return show

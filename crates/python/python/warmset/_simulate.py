@@ -77,7 +77,7 @@ class Simulation(Statistics):
 
     def _repr_html_(self) -> str:
         table = super()._repr_html_()
-        return table if self._trace is None else self.svg() + table
+        return table if self._trace is None else self._trace._repr_html_() + table
 
 
 def simulate(

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from . import _native
+from ._dask import dispatcher
 from ._error import Error
 from ._platform import AnyPlatform, AnyProfile, native_platform, native_profile
 from ._progress import Progress, reporter
 from ._show import text_table
 from ._table import Table
 from ._values import Ratio, names_text, ratio_text
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 class StudyResults:
@@ -149,6 +153,7 @@ class Study:
         output: str | Path | None = None,
         *,
         threads: int | None = None,
+        client: Client | None = None,
         progress: Progress | None = None,
     ) -> StudyResults:
         """Runs it, or goes on with what was counted in `output`.
@@ -157,13 +162,15 @@ class Study:
             output: Keep results in this directory, as they come: stopped by Ctrl-C, a study goes on
                 from there.
             threads: Default: one a processor. The results are the same with any number.
+            client: Have the workers of this `distributed.Client` judge instead, which need this
+                package, too. The results are the same with any number of them, whichever die.
             progress: Called with what is done; ``True``: a bar.
 
         Raises:
-            Error: There is no such study; the directory holds another one.
+            Error: There is no such study; the directory holds another one; the scheduler is gone.
             KeyboardInterrupt: Ctrl-C.
         """
-        results = self._run(output, threads, None, progress)
+        results = self._run(output, threads, None, progress, client)
         if results is None:
             raise Error("the study has no results", self.name, "run it again")
         return results
@@ -204,13 +211,21 @@ class Study:
         threads: int | None,
         share: str | None,
         progress: Progress | None,
+        client: Client | None = None,
     ) -> StudyResults | None:
+        if client is not None and threads is not None:
+            raise Error(
+                "`threads` are those of this process, and `client` has others judge",
+                "threads",
+                "leave one of them out",
+            )
         results = _native.study_run(
             self.name,
             **self._options,
             output=None if output is None else str(output),
             threads=threads,
             share=share,
+            dispatch=None if client is None else dispatcher(client),
             progress=reporter(progress),
         )
         return None if results is None else StudyResults(results)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import warnings
 import weakref
 from pathlib import Path
 from typing import Any
 
 from . import _native
+from ._error import Remark
 from ._progress import Progress, reporter
 from ._show import html_table, text_table
 from ._table import Table
@@ -155,7 +157,10 @@ class Trace:
         return f"<Trace {self.path.name}: {self._header['origin']}, {policies}>"
 
     def _repr_html_(self) -> str:
-        return self.svg()
+        # Nobody asked for a window: the picture says which one it shows.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Remark)
+            return self.svg()
 
 
 class Statistics:

@@ -23,6 +23,7 @@ Examples:
   warmset study plot fig5 --at 500us
   warmset study run ospert10-fig5 --shard 3/16 -o share3
   warmset study merge share1 share2 share3 -o fig5
+  warmset study run bastoni11-6.3-soft --dask tcp://10.0.0.1:8786 -o soft
   warmset study schema -o study.schema.json
   warmset study explore fig5 light -o explorer.html
   warmset study run bastoni11-6.3-soft --sets 20 -o soft
@@ -114,6 +115,10 @@ struct RunArgs {
     /// How many threads [default: one a processor]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// Have the workers of this scheduler of Dask judge, such as `tcp://10.0.0.1:8786`, or that of a
+    /// scheduler file; it needs the Python package `warmset`
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "threads")]
+    dask: Option<String>,
     /// Run only this share, such as `3/16`, into a directory of its own, for `warmset study merge`
     #[arg(long, value_name = "N/ALL")]
     shard: Option<Share>,
@@ -313,6 +318,7 @@ fn run_study(args: &RunArgs) -> Result<()> {
         seed: args.seed,
         output: args.output.clone(),
         threads: args.threads,
+        dask: args.dask.clone(),
         share: args.shard,
     };
     let console = Console::new()?;
