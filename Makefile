@@ -50,11 +50,13 @@ install: build
 	$(MAKE) --no-print-directory install-task install-color FROM=target/release
 
 SHARE = $(DESTDIR)$(TO)/share
-## Manual pages, and completions for bash, zsh and fish, where each looks for them.
+## Manual pages, and completions for bash, zsh and fish, where each looks for them; and the schemas of
+## JSON documents.
 install-words:
 	mkdir -p $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
 		$(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	$(WARMSET) manual -o $(SHARE)/man/man1
+	$(WARMSET) schema -o $(SHARE)/warmset/schema
 	$(WARMSET) completions bash -o $(SHARE)/bash-completion/completions/warmset
 	$(WARMSET) completions zsh -o $(SHARE)/zsh/site-functions/_warmset
 	$(WARMSET) completions fish -o $(SHARE)/fish/vendor_completions.d/warmset.fish

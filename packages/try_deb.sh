@@ -26,6 +26,7 @@ warmset-verify proof.json
 rm proof.json
 test -e /usr/share/man/man1/warmset-check.1.gz
 test -e /usr/share/bash-completion/completions/warmset
+test -e /usr/share/warmset/schema/check.json
 apt-get install -y --no-install-recommends gcc libc6-dev pkg-config
 cc -O2 -o counter /examples/counter.c $(pkg-config --cflags --libs warmset)
 # It was loaded with its library, and says that it cannot join outside of a run.

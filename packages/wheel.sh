@@ -17,5 +17,5 @@ mkdir -p "$scripts"
 trap 'rm -rf crates/python/warmset.data' EXIT
 install -m 755 -s target/release/warmset "$scripts/warmset"
 target/maturin/bin/maturin build --locked --release --manifest-path crates/python/Cargo.toml \
-    --out target/wheels
+    --compression-level 9 --out target/wheels
 ls -l target/wheels

@@ -27,6 +27,7 @@
 //! | [`observe`], [`range`] | do the observations of 002 hold? up to where does a policy keep up? |
 //! | [`color`] | which page colors have the caches, and what are they worth? |
 //! | [`report`], [`tour`] | pages and figures of all that |
+//! | [`schemas`] | what is in the documents? |
 //!
 //! Many task sets share a pool of threads, one a processor: [`workers`] starts it.
 
@@ -58,6 +59,7 @@ pub mod range;
 pub mod report;
 pub mod run;
 pub mod scheduling;
+pub mod schemas;
 pub mod simulate;
 pub mod study;
 pub mod tour;

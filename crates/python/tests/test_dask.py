@@ -70,6 +70,12 @@ class Cluster:
     def come(place):
         Path(f"{place}.come").touch()
 
+    def has(self, count):
+        """So many workers are at work, or come now."""
+        alive = [at for at, process in enumerate(self.workers) if process.poll() is None]
+        for _ in range(count - len(alive)):
+            self.come(self.worker())
+
     def stop(self):
         for process in [*self.workers, self.scheduler]:
             process.kill()
@@ -111,8 +117,7 @@ tasks = lambda dask_scheduler: len(dask_scheduler.tasks)  # noqa: E731
 
 def test_killed_and_late_workers_change_no_byte(cluster, alone, tmp_path, monkeypatch):
     monkeypatch.setattr(_dask, "SHARD_S", 0.1)
-    for place in [cluster.worker() for _ in range(4)]:
-        cluster.come(place)
+    cluster.has(4)
     late = cluster.worker()
     with Client(cluster.address) as client:
         client.wait_for_workers(4)
@@ -141,6 +146,7 @@ def test_killed_and_late_workers_change_no_byte(cluster, alone, tmp_path, monkey
 
 
 def test_the_command_asks_dask_too(cluster, alone, tmp_path, binary):
+    cluster.has(2)
     words = ["study", "run", "ospert10-fig5", "--sets", "60", "--dask", cluster.address]
     python = {**os.environ, "WARMSET_PYTHON": sys.executable}
     binary(*words, "-o", tmp_path / "there", env=python)
@@ -148,7 +154,7 @@ def test_the_command_asks_dask_too(cluster, alone, tmp_path, binary):
     assert {name: there[name] for name in alone} == alone
     # A family is asked for by one process.
     family = ["study", "run", "bastoni11-6.3-soft-uniform-light", "--sets", "1", "--platform",
-              "symmetric:m=4", "-o"]
+              "symmetric:m=4", "--policy", "p-edf,g-edf", "-o"]
     binary(*family, tmp_path / "family", "--dask", cluster.address, env=python)
     binary(*family, tmp_path / "here")
     studies = sorted(path.name for path in (tmp_path / "here").iterdir())
@@ -182,6 +188,7 @@ def test_what_a_worker_raises_is_raised_here(cluster, tmp_path):
         def take(self, count):
             return [self.pop() for _ in range(min(count, len(self)))]
 
+    cluster.has(1)
     with Client(cluster.address) as client:
         with pytest.raises(ws.Error, match="what came is not a study"):
             list(_dask.dispatcher(client)("{}", Some([(1000, 0, 10)])))
@@ -193,6 +200,7 @@ def test_a_stop_leaves_nothing_on_the_scheduler(cluster, tmp_path):
         if done:
             raise KeyboardInterrupt
 
+    cluster.has(1)
     with Client(cluster.address) as client:
         with pytest.raises(KeyboardInterrupt):
             ws.Study("ospert10-fig5", sets=1000).run(tmp_path, client=client, progress=stop)
@@ -204,7 +212,10 @@ def test_a_stop_leaves_nothing_on_the_scheduler(cluster, tmp_path):
             STUDY.run(client=client, threads=1)
 
 
+# The last test: the others need the scheduler.
 def test_a_study_goes_on_after_its_scheduler_is_gone(cluster, alone, tmp_path):
+    cluster.has(2)
+
     def kill(what, done, total):
         if done > total / 8:
             cluster.scheduler.kill()

@@ -305,6 +305,37 @@ fn what_studies_keep_and_say_is_as_its_schema_says() {
     );
 }
 
+/// What the binary prints and writes is what stands in the directory.
+#[test]
+fn the_binary_has_every_schema() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let call = |args: &str| Called::within(warmset!(), dir.path(), args);
+    let listed = call("schema").answer();
+    let written = call("schema -o all").answer();
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    let mut count = 0;
+    for entry in std::fs::read_dir(docs).expect("schemas") {
+        let path = entry.expect("a schema").path();
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        let text = std::fs::read_to_string(&path).expect("read");
+        let title = serde_json::from_str::<Value>(&text).expect("JSON")["title"].clone();
+        let title = title.as_str().expect("a title").to_owned();
+        let is_listed =
+            |line: &str| line.split_whitespace().next() == Some(&name) && line.ends_with(&title);
+        assert!(listed.lines().any(is_listed), "{name}: {title}\n{listed}");
+        assert_eq!(call(&format!("schema {name}")).answer(), text);
+        let copy = dir.path().join(format!("all/{name}.json"));
+        assert_eq!(std::fs::read_to_string(copy).expect("written"), text);
+        count += 1;
+    }
+    assert_eq!(written, format!("{count} schemas in all\n"));
+    assert_eq!(listed.lines().count(), count);
+    assert_eq!(call("schema tour -o tour.json").answer(), "");
+    assert!(dir.path().join("tour.json").is_file());
+    let refused = call("schema chekc").refusal();
+    assert!(refused.contains("did you mean `check`"), "{refused}");
+}
+
 /// By the first words of a command, the schema of its answer; longer ones stand first.
 const VERBS: [(&str, &str); 20] = [
     ("profile show", "profile-values"),

@@ -34,6 +34,7 @@ mod reproduce;
 mod run;
 mod run_live;
 mod run_show;
+mod schema;
 mod simulate;
 mod simulate_show;
 mod study;
@@ -105,6 +106,8 @@ pub enum Verb {
     Cache(cache::Args),
     /// Check, add up or export a recorded schedule
     Trace(trace::Args),
+    /// Print the JSON Schema of a document, or write all schemas
+    Schema(schema::Args),
     /// Print what a shell needs to complete this command line
     Completions(completions::Args),
     /// Write the manual pages of all verbs
@@ -143,6 +146,7 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Color(args) => color::run(args),
         Verb::Cache(args) => cache::run(args),
         Verb::Trace(args) => trace::run(args),
+        Verb::Schema(args) => schema::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Manual(args) => manual::run(args),
     }
