@@ -1,10 +1,12 @@
 """What a cluster is worth for studies: what a part costs, what a shard costs besides its parts, how
 well one, two and four workers are used here; and from these figures how well many would be.
 
-    python scale.py [--family NAME] [--every N] [--shards N] [--sets N] [--model N,N,...]
+    python scale.py [--family NAME] [--shards N] [--sets N] [--model N,N,...]
+                    [--stages parts,shards,workers,model] [--keep scale.json]
 
-Costs are times of processors, which other programs on the machine change less than times of a clock.
-What workers here make of it is told in times of a clock: on a busy machine that says little.
+What a stage measures is kept in the file, for stages of later calls. Costs are times of processors,
+which other programs on the machine change less than times of a clock. What workers here make of it is
+told in times of a clock: on a busy machine that says little.
 """
 
 import argparse
@@ -12,6 +14,7 @@ import contextlib
 import heapq
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -58,13 +61,18 @@ def judging_s(study, parts):
     return (time.process_time() - begun) / len(parts)
 
 
-def part_costs(name, every):
-    """What a part costs by its cap, from the highest on: of every so-manieth cap one part."""
-    study, parts = captured(name, 10)
-    judging_s(study, parts[-1:])
-    known = {part[0]: judging_s(study, [part]) for part in parts[::every]}
-    nearest = [min(known, key=lambda cap: abs(cap - part[0])) for part in parts]
-    return [known[cap] for cap in nearest]
+def part_s(name):
+    """Processor time of a part of a study, the mean over all caps: what ten sets more of each cap
+    take. What is done once a study is left out by that."""
+
+    def run_s(sets):
+        begun = time.process_time()
+        results = _native.study_run(name, sets=sets, threads=1)
+        caps = len(json.loads(results.json())["caps"])
+        return time.process_time() - begun, caps
+
+    (less, caps), (more, _) = run_s(10), run_s(20)
+    return (more - less) / caps, caps
 
 
 class Taken:
@@ -117,7 +125,7 @@ def shard_costs(shards):
     study, parts = captured("ospert10-fig5", 10 * (shards // 93 + 1))
     parts = parts[:shards]
     some = parts[:: max(1, len(parts) // 200)]
-    part_s = judging_s(study, some)
+    each = judging_s(study, some)
     with cluster(2) as (client, scheduler, workers):
         list(_dask.dispatcher(client, 0.0)(study, Taken(parts[:50])))
         before = [used_s(p) for p in (scheduler, *workers)], time.process_time()
@@ -133,7 +141,7 @@ def shard_costs(shards):
         "shards": n,
         "scheduler_s": used[0] / n,
         "asking_s": own / n,
-        "worker_s": max(sum(used[1:]) / n - part_s, 0.0),
+        "worker_s": max(sum(used[1:]) / n - each, 0.0),
         "clock_s": clock / n,
         "memory": memory,
     }
@@ -154,40 +162,30 @@ def efficiency(sets):
     return alone, rows
 
 
-def modelled(by_cap, sets, cores, shard_s, worker_s):
+def modelled(part_s, parts, cores, shard_s, worker_s):
     """Seconds from the first shard to the last, for a study on so many cores. A scheduler that takes
     `shard_s` for each shard, and has one at a time in hand, gives each worker a shard to judge and one
     that waits; how large they are the package decides."""
-    caps, round_s = len(by_cap), sum(by_cap)
-    upto = [0.0]
-    for cost in by_cap:
-        upto.append(upto[-1] + cost)
-
-    def cost_upto(part):
-        return part // caps * round_s + upto[part % caps]
-
-    total = caps * -(-sets // 10)
-    pace, sent, scheduler = _dask.Pace(None), 0, 0.0
+    pace, left, scheduler = _dask.Pace(None), parts, 0.0
     ends, last = [], [0.0] * cores
 
     def send(now, worker):
-        nonlocal sent, scheduler
-        if sent == total:
+        nonlocal left, scheduler
+        if not left:
             return
-        parts = pace.parts(total - sent, cores)
+        size = pace.parts(left, cores)
+        left -= size
         scheduler = max(scheduler, now) + shard_s
-        cost = cost_upto(sent + parts) - cost_upto(sent)
-        sent += parts
-        last[worker] = max(scheduler, last[worker]) + worker_s + cost
-        heapq.heappush(ends, (last[worker], worker, parts, cost))
+        last[worker] = max(scheduler, last[worker]) + worker_s + size * part_s
+        heapq.heappush(ends, (last[worker], worker, size))
 
     for worker in range(min(cores, _dask.FIRST)):
         send(0.0, worker)
     now = 0.0
     while ends:
-        now, worker, parts, cost = heapq.heappop(ends)
+        now, worker, size = heapq.heappop(ends)
         is_first = not pace.is_known
-        pace.add(parts, cost)
+        pace.add(size, size * part_s)
         if is_first:
             for _ in range(_dask.AHEAD):
                 for other in range(cores):
@@ -197,57 +195,66 @@ def modelled(by_cap, sets, cores, shard_s, worker_s):
     return now + shard_s
 
 
-def cores_table(costs, sizes, shard_s, worker_s):
+def model(costs, sizes, shard_s, worker_s):
     """Efficiency of all studies of a family one after another, by cores and sets of a cap."""
-    print(f"\nmodelled: {len(costs)} studies one after another, {shard_s * 1e3:.2f} ms of the "
-          f"scheduler and of the one who asks for each shard, {worker_s * 1e3:.2f} ms of the worker")
-    print("efficiency (seconds of a shard):")
-    print("sets of a cap  core hours  " + "  ".join(f"{n:>14,} cores" for n in CORES))
+    print(f"modelled: {len(costs)} studies one after another; a shard takes {shard_s * 1e3:.2f} ms of "
+          f"the scheduler, and of the worker {worker_s * 1e3:.2f} ms besides its parts")
+    print("efficiency, and how long a shard takes in the middle of a study:")
+    print(f"{'sets of a cap':>13}  {'core hours':>10}"
+          + "".join(f"  {cores:>12,} cores" for cores in CORES))
     for sets in sizes:
-        work = sum(sum(by_cap) for by_cap in costs) * -(-sets // 10)
+        rounds = -(-sets // 10)
+        work = sum(each * caps * rounds for each, caps in costs)
         cells = []
         for cores in CORES:
             wanted = max(_dask.SHARD_S, 2 * _dask.DISPATCH_S * cores)
             if work / wanted > MOST_SHARDS:
                 cells.append("not modelled")
                 continue
-            takes = sum(modelled(by_cap, sets, cores, shard_s, worker_s) for by_cap in costs)
-            cells.append(f"{work / (cores * takes):.3f} ({wanted:.0f} s)")
-        print(f"{sets:>13,}  {work / 3600:>10,.2f}  " + "  ".join(f"{c:>20}" for c in cells))
+            takes = sum(modelled(each, caps * rounds, cores, shard_s, worker_s)
+                        for each, caps in costs)
+            cells.append(f"{work / (cores * takes):.3f}, {wanted:.0f} s")
+        print(f"{sets:>13,}  {work / 3600:>10,.2f}" + "".join(f"  {cell:>18}" for cell in cells))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--family", default="bastoni11-6.3")
-    parser.add_argument("--every", type=int, default=6, help="of so many caps one is measured")
     parser.add_argument("--shards", type=int, default=2_000)
     parser.add_argument("--sets", type=int, default=200, help="for the workers here")
     parser.add_argument("--model", default="1000,10000,100000,1000000")
+    parser.add_argument("--stages", default="parts,shards,workers,model")
+    parser.add_argument("--keep", type=Path, default=Path("scale.json"))
     args = parser.parse_args()
+    stages = args.stages.split(",")
+    known = json.loads(args.keep.read_text()) if args.keep.exists() else {}
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, warmset {ws.__version__}")
 
-    costs = [part_costs(name, args.every) for name in names_of(args.family)]
-    means = sorted(sum(by_cap) / len(by_cap) for by_cap in costs)
-    print(f"a part of {args.family}: {means[0] * 1e3:.2f} to {means[-1] * 1e3:.2f} ms by study, "
-          f"the longest {max(map(max, costs)) * 1e3:.1f} ms")
-
-    shard = shard_costs(args.shards)
-    print("a shard besides its parts, of {shards} of one part: {scheduler_s:.4f} s in the scheduler, "
-          "{asking_s:.4f} s in the one who asks, {worker_s:.4f} s in the worker; by the clock "
-          "{clock_s:.4f} s in all".format(**shard))
-    print("memory of the scheduler meanwhile: "
-          + " ".join(f"{rss / 2**20:.0f}" for rss in shard["memory"]) + " MiB")
-
-    alone, rows = efficiency(args.sets)
-    print(f"ospert10-fig5 with {args.sets} sets of a cap: {alone:.1f} s by one thread")
-    for workers, took in rows:
-        usable = min(workers, os.cpu_count() or 1)
-        print(f"  {workers} workers: {took:.1f} s, efficiency {alone / (usable * took):.2f} on "
-              f"{usable} processors")
-
-    # Both work at the same time, each on a processor of its own: the slower one is waited for.
-    slower = max(shard["scheduler_s"], shard["asking_s"])
-    cores_table(costs, [int(n) for n in args.model.split(",")], slower, shard["worker_s"])
+    if "parts" in stages:
+        known["parts"] = [part_s(name) for name in names_of(args.family)]
+        each = sorted(cost for cost, _ in known["parts"])
+        print(f"a part of {args.family}: {each[0] * 1e3:.2f} to {each[-1] * 1e3:.2f} ms by study, "
+              f"{statistics.median(each) * 1e3:.2f} in the middle")
+    if "shards" in stages:
+        shard = known["shard"] = shard_costs(args.shards)
+        print("a shard of one part takes besides judging: {scheduler_s:.4f} s of the scheduler, "
+              "{asking_s:.4f} s of the one who asks, {worker_s:.4f} s of the worker; {shards} of them "
+              "took {clock_s:.4f} s each by the clock".format(**shard))
+        print("memory of the scheduler meanwhile: "
+              + " ".join(f"{rss / 2**20:.0f}" for rss in shard["memory"]) + " MiB")
+    if "workers" in stages:
+        alone, rows = efficiency(args.sets)
+        print(f"ospert10-fig5 with {args.sets} sets of a cap: {alone:.1f} s by one thread")
+        for workers, took in rows:
+            usable = min(workers, os.cpu_count() or 1)
+            print(f"  {workers} workers: {took:.1f} s, efficiency {alone / (usable * took):.2f} on "
+                  f"{usable} processors")
+    args.keep.write_text(json.dumps(known, indent=1) + "\n")
+    if "model" in stages:
+        # Both work at the same time, each on a processor of its own: the slower one is waited for.
+        slower = max(known["shard"]["scheduler_s"], known["shard"]["asking_s"])
+        sizes = [int(sets) for sets in args.model.split(",")]
+        model(known["parts"], sizes, slower, known["shard"]["worker_s"])
 
 
 if __name__ == "__main__":

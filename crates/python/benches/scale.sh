@@ -12,4 +12,4 @@ mkdir -p "$out"
     "$(grep '^distributed' crates/python/requirements-test.txt)"
 "$out/venv/bin/pip" install --disable-pip-version-check -q --force-reinstall --no-deps \
     target/wheels/*.whl
-"$out/venv/bin/python" crates/python/benches/scale.py "$@"
+"$out/venv/bin/python" crates/python/benches/scale.py --keep "$out/scale.json" "$@"

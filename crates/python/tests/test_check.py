@@ -1,8 +1,11 @@
 """Verdicts are those of the command line."""
 
 import json
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import warmset as ws
 
@@ -80,3 +83,16 @@ def test_platforms_and_profiles(tmp_path):
     assert ws.Profile(tmp_path / "profile.toml") == profile
     values = profile.values(wss="256KiB")
     assert values and all(set(v) >= {"curve", "statistic", "value_ns"} for v in values)
+
+
+#: A WCET and a period in nanoseconds.
+timing = st.integers(1, 1_000).flatmap(
+    lambda period: st.tuples(st.integers(1, period), st.just(period))
+)
+
+
+@given(st.lists(timing, min_size=1, max_size=6))
+def test_edf_on_one_processor_is_decided_by_utilization(timings):
+    verdict = ws.check([ws.Task(*t) for t in timings], m=1, policies="p-edf")["p-edf"]
+    fits = sum(Fraction(*t) for t in timings) <= 1
+    assert (verdict.schedulable, verdict.refuted) == (fits, not fits)

@@ -5,14 +5,17 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import dask
 import pytest
 from distributed import Client
+from hypothesis import given
+from hypothesis import strategies as st
 
 import warmset as ws
-from warmset import _dask
+from warmset import _dask, _native
 
 # Dask's own warnings are not about this package.
 pytestmark = pytest.mark.filterwarnings("default")
@@ -241,3 +244,44 @@ def test_shards_keep_pace_with_the_workers():
     assert pace.parts(80, 4) == 10
     assert pace.parts(1, 4) == 1
     assert _dask.Pace(0.0).parts(100, 4) == 1
+
+
+@given(st.integers(1, 5_000), st.integers(1, 64), st.floats(1e-6, 10), st.floats(0, 10))
+def test_shards_are_all_parts_and_none_is_empty(parts, threads, part_s, seconds):
+    pace, left = _dask.Pace(seconds), parts
+    while left:
+        size = pace.parts(left, threads)
+        assert 1 <= size <= left
+        pace.add(size, size * part_s)
+        left -= size
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A study as text, its parts, and its counts by part."""
+    kept = []
+
+    def capture(study, parts):
+        kept.append((study, parts.take(len(parts))))
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        _native.study_run("ospert10-fig5", sets=15, policies="p-edf,g-edf", dispatch=capture)
+    study, parts = kept[0]
+    # Those of small caps take less time.
+    parts = parts[-80::10]
+    lines = _native.study_judge(study, parts).splitlines()
+    return study, dict(zip(parts, lines, strict=True))
+
+
+@given(st.data())
+def test_counts_do_not_depend_on_how_parts_are_put_into_shards(small, data):
+    study, known = small
+    parts = data.draw(st.permutations(list(known)))
+    packed = zlib.compress(study.encode())
+    while parts:
+        size = data.draw(st.integers(1, len(parts)))
+        shard, parts = parts[:size], parts[size:]
+        counts, seconds = _dask.judge_shard(packed, shard)
+        assert counts.splitlines() == [known[part] for part in shard]
+        assert seconds > 0
