@@ -274,7 +274,10 @@ impl Run {
             }
             return self.start(only, now);
         }
-        self.waiting.extend(self.fresh.drain(..).map(Reverse));
+        // One by one: `extend` would rather order all of the heap anew.
+        for rank in self.fresh.drain(..) {
+            self.waiting.push(Reverse(rank));
+        }
         while let Some(Reverse(best)) = self.waiting.peek().copied() {
             if let Some(last) = self.last() {
                 if best > self.ranks[last] {

@@ -7,6 +7,7 @@
 //! at which A falls below: W is not monotone where packing has anomalies.
 
 use crate::axis::Quantity;
+use crate::contrast::{Gap, TAIL, Term};
 use crate::observe::{Curves, Stretch};
 use crate::results::Results;
 use model::profile::{CpmdCurve, CpmdPoint};
@@ -37,10 +38,9 @@ pub struct Range {
     pub level: f64,
     /// Up to where the policy keeps up.
     pub up_to: Reach,
-    /// The same for sure: the low ends of its curve against the high end of the level (each of
-    /// 95 %).
+    /// The same for sure: up to where the 95 % interval of the difference lies above 0.
     pub surely: Reach,
-    /// The same at most: the high ends against the low end.
+    /// The same at most: up to where this interval does not lie below 0.
     pub at_most: Reach,
 }
 
@@ -93,20 +93,22 @@ impl Results {
             ))
             .remedy("name a study that sweeps several"));
         }
-        let (low, middle, high) = (
-            self.curve_of(a, |(low, _, _)| low),
-            self.curve_of(a, |(_, middle, _)| middle),
-            self.curve_of(a, |(_, _, high)| high),
-        );
         let range = |at: usize| {
-            let (lowest, level, highest) = self.ends(b, at);
+            // Set by set, as both judge the same ones: the doubt about what both share cancels out.
+            let gaps: Vec<(f64, Gap)> = (0..self.axis.len())
+                .map(|own| (self.axis.value(own), self.ahead((a, own), (b, at))))
+                .collect();
+            let by = |pick: fn(&Gap) -> f64| {
+                let points: Points = gaps.iter().map(|(x, gap)| (*x, pick(gap))).collect();
+                reach(&points, 0.0)
+            };
             Range {
                 against: self.axis.value(at),
                 against_text: self.axis.text(at),
-                level,
-                up_to: reach(&middle, level),
-                surely: reach(&low, highest),
-                at_most: reach(&high, lowest),
+                level: self.weighted_at(b, at).to_f64(),
+                up_to: by(|gap| gap.value),
+                surely: by(|gap| gap.low),
+                at_most: by(|gap| gap.high),
             }
         };
         let (above, below) = self.apart(a, b);
@@ -126,16 +128,15 @@ impl Results {
         })
     }
 
-    /// W at a point with its interval: low end, W, high end.
-    fn ends(&self, policy: usize, at: usize) -> (f64, f64, f64) {
-        let (low, high) = self.weighted_interval(policy, at);
-        (low, self.weighted_at(policy, at).to_f64(), high)
-    }
-
-    fn curve_of(&self, policy: usize, pick: impl Fn((f64, f64, f64)) -> f64) -> Points {
-        (0..self.axis.len())
-            .map(|at| (self.axis.value(at), pick(self.ends(policy, at))))
-            .collect()
+    /// W of one policy at a point minus W of another one at another point.
+    fn ahead(&self, one: (usize, usize), other: (usize, usize)) -> Gap {
+        let term = |(policy, point), factor| Term {
+            policy,
+            point,
+            factor,
+        };
+        self.contrast(vec![vec![term(one, 1), term(other, -1)]])
+            .gap(TAIL)
     }
 
     /// Where one is above and below the other at the same cost, for sure.

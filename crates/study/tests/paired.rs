@@ -6,6 +6,7 @@ mod support;
 
 use model::watch::Silent;
 use std::sync::Arc;
+use study::ranges::Reach;
 use study::{Cap, Counts, Gap, Kept, Part, Results, Shard, Swept, Term, run};
 use support::small;
 use testing::random::Random;
@@ -263,4 +264,31 @@ fn without_pairs_the_interval_is_that_of_independent_shares() {
     let high = 0.2 + root(a.1 - 0.8, 0.6 - b.0);
     let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
     assert!(close(gap.value, 0.2) && close(gap.low, low) && close(gap.high, high));
+}
+
+/// Ranges rest on pairs too, and lie closer than those of shares.
+#[test]
+fn ranges_are_closer_set_by_set() {
+    let at = |reach: Reach| match reach {
+        Reach::Nowhere => -1.0,
+        Reach::UpTo(x) => x,
+        Reach::ToTheEnd => POINTS as f64,
+    };
+    let (like, mut random) = (like(), Random::new(10));
+    let (mut closer, mut all) = (0, 0);
+    for (name, world) in WORLDS {
+        let results = drawn(world, 45, &like, &mut random);
+        let (now, before) = (
+            results.ranges("A", "B").unwrap().ranges,
+            unpaired(&results).ranges("A", "B").unwrap().ranges,
+        );
+        for (now, before) in now.iter().zip(&before) {
+            assert_eq!(now.up_to, before.up_to, "{name}");
+            let [low, value, high] = [now.surely, now.up_to, now.at_most].map(at);
+            assert!(low <= value && value <= high, "{name}: {now:?}");
+            all += 1;
+            closer += u32::from(high - low <= at(before.at_most) - at(before.surely));
+        }
+    }
+    assert!(10 * closer >= 9 * all, "{closer} of {all}");
 }
