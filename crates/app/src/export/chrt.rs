@@ -50,9 +50,10 @@ pub(super) fn script(carried: &Carried<'_>) -> Exported {
     }
 }
 
-/// Processors of which a plan asks more than Linux gives real-time threads.
+/// What SCHED_FIFO lacks, and processors of which a plan asks more than Linux gives real-time
+/// threads.
 pub(super) fn full(carried: &Carried<'_>) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = vec!["nothing holds a task to its WCET under SCHED_FIFO".to_owned()];
     for (place, cpus) in carried.places.iter().enumerate() {
         let here = carried.tasks.iter().filter(|task| task.place == place);
         let load: f64 = here

@@ -79,8 +79,7 @@ pub(super) fn notes(tasks: &[Placed<'_>]) -> Vec<String> {
         |task: &&Placed<'_>| matches!(task.workload, Some(model::Workload::Exec { .. }));
     if let Some(task) = tasks.iter().find(unknowing) {
         notes.push(format!(
-            "task {}: its program has to wait for its releases by itself, and nothing holds it to \
-             its WCET but SCHED_DEADLINE",
+            "task {}: its program has to wait for its releases by itself",
             task.name
         ));
     }
