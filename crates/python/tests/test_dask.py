@@ -239,9 +239,12 @@ def test_shards_keep_pace_with_the_workers():
     pace.add(1, 0.01)
     # A second's worth, and with many threads more: the scheduler has only so much time for each.
     assert pace.parts(1_000_000, 4) == 100
-    assert pace.parts(100_000_000, 10_000) == 4_000
-    # Towards the end each thread gets its share of what is left.
+    assert pace.parts(1_000_000_000, 10_000) == 6_000
+    # Towards the end each thread gets its share of what is left, but nothing shorter than what it
+    # takes to send shards to all of them.
     assert pace.parts(80, 4) == 10
+    assert pace.parts(100_000, 10_000) == 3_000
+    assert pace.parts(2_000, 10_000) == 2_000
     assert pace.parts(1, 4) == 1
     assert _dask.Pace(0.0).parts(100, 4) == 1
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: How long a shard takes, at least about so many seconds: long against what it costs to send it.
 SHARD_S = 1.0
 #: What the scheduler and this process take for a shard, in seconds (docs/cluster.md).
-DISPATCH_S = 0.002
+DISPATCH_S = 0.003
 #: How many shards are under way for each thread of a worker: one at work, one that waits there.
 AHEAD = 2
 #: How many shards of one part each tell at first how long a part takes.
@@ -88,15 +88,16 @@ class Pace:
 
     def parts(self, left: int, threads: int) -> int:
         """Parts of the next shard, of those that are left: fewer towards the end, so that no worker
-        is left alone with a long one. In the middle the scheduler is busy half of the time at most.
+        is left alone with a long one. In the middle the scheduler is busy half of the time at most;
+        shards that are shorter than it can send them to all threads would help nobody.
         """
         if self._part_s is None:
             return 1
-        seconds = self._seconds
-        if seconds is None:
-            seconds = max(SHARD_S, 2 * DISPATCH_S * threads)
+        sending = DISPATCH_S * threads
+        seconds = max(SHARD_S, 2 * sending) if self._seconds is None else self._seconds
         fair = -(-left // (AHEAD * max(threads, 1)))
-        return max(1, min(int(seconds / self._part_s), fair))
+        least = int(min(sending, seconds) / self._part_s)
+        return max(1, min(int(seconds / self._part_s), max(fair, least), left))
 
 
 def dispatcher(
