@@ -5,8 +5,8 @@ well one, two and four workers are used here; and from these figures how well ma
                     [--stages parts,shards,workers,model] [--keep scale.json]
 
 What a stage measures is kept in the file, for stages of later calls. Costs are times of processors,
-which other programs on the machine change less than times of a clock. What workers here make of it is
-told in times of a clock: on a busy machine that says little.
+which other programs on the machine change less than times of a clock. What workers here make of it
+is told in times of a clock: on a busy machine that says little.
 """
 
 import argparse
@@ -90,7 +90,7 @@ class Taken:
 
 @contextlib.contextmanager
 def cluster(workers):
-    """A scheduler and workers of one thread, each a process; yields the client and the processes."""
+    """A scheduler and workers of one thread, each a process: the client and the processes."""
     with tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as started:
         file = Path(place, "scheduler.json")
         log = started.enter_context(open(Path(place, "log"), "w"))
@@ -120,8 +120,8 @@ def used_s(process):
 
 
 def shard_costs(shards):
-    """What a shard of one part costs besides its judging: processor time in the scheduler, in the one
-    who asks, and in the worker. And how much memory the scheduler has, before and after."""
+    """What a shard of one part costs besides its judging: processor time in the scheduler, in the
+    one who asks, and in the worker. And how much memory the scheduler has, before and after."""
     # One policy: what a part takes is left out anyway.
     study, parts = captured("ospert10-fig5", 10 * (shards // 93 + 1), policies="p-edf")
     parts = parts[:shards]
@@ -164,9 +164,9 @@ def efficiency(sets):
 
 
 def modelled(part_s, parts, cores, shard_s, worker_s):
-    """Seconds from the first shard to the last, for a study on so many cores. A scheduler that takes
-    `shard_s` for each shard, and has one at a time in hand, gives each worker a shard to judge and one
-    that waits; how large they are the package decides."""
+    """Seconds from the first shard to the last, for a study on so many cores. A scheduler that
+    takes `shard_s` for each shard, and has one at a time in hand, gives each worker a shard to judge
+    and one that waits; how large they are the package decides."""
     pace, left, scheduler = _dask.Pace(None), parts, 0.0
     ends, last = [], [0.0] * cores
 
@@ -197,26 +197,34 @@ def modelled(part_s, parts, cores, shard_s, worker_s):
 
 
 def model(costs, sizes, shard_s, worker_s):
-    """Efficiency of all studies of a family one after another, by cores and sets of a cap."""
-    print(f"modelled: {len(costs)} studies one after another; a shard takes {shard_s * 1e3:.2f} ms of "
-          f"the scheduler, and of the worker {worker_s * 1e3:.2f} ms besides its parts")
-    print("efficiency, and how long a shard takes in the middle of a study:")
-    print(f"{'sets of a cap':>13}  {'core hours':>10}"
-          + "".join(f"  {cores:>12,} cores" for cores in CORES))
-    for sets in sizes:
-        rounds = -(-sets // 10)
-        work = sum(each * caps * rounds for each, caps in costs)
-        cells = []
-        for cores in CORES:
-            wanted = max(_dask.SHARD_S, 2 * _dask.DISPATCH_S * cores)
-            if work / wanted > MOST_SHARDS:
-                cells.append("not modelled")
-                continue
-            takes = sum(modelled(each, caps * rounds, cores, shard_s, worker_s)
-                        for each, caps in costs)
-            cells.append(f"{work / (cores * takes):.3f}, {wanted:.0f} s")
-        print(f"{sets:>13,}  {work / 3600:>10,.2f}" + "".join(f"  {cell:>18}" for cell in cells),
-              flush=True)
+    """Efficiency of all studies of a family, by cores and sets of a cap: one after another, and as
+    if their parts were those of one study, as where several are run at once."""
+    print(f"modelled: {len(costs)} studies; a shard takes {shard_s * 1e3:.2f} ms of the scheduler, "
+          f"and of the worker {worker_s * 1e3:.2f} ms besides its parts")
+    parts = sum(caps for _, caps in costs)
+    mean = sum(each * caps for each, caps in costs) / parts
+    for way, studies in ("one after another", costs), ("at once", [(mean, parts)]):
+        print(f"{way}: efficiency, and how long a shard takes in the middle")
+        print(f"{'sets of a cap':>13}  {'core hours':>10}"
+              + "".join(f"  {cores:>12,} cores" for cores in CORES))
+        for sets in sizes:
+            row(studies, sets, shard_s, worker_s)
+
+
+def row(studies, sets, shard_s, worker_s):
+    rounds = -(-sets // 10)
+    work = sum(each * caps * rounds for each, caps in studies)
+    cells = []
+    for cores in CORES:
+        wanted = max(_dask.SHARD_S, 2 * _dask.DISPATCH_S * cores)
+        if work / wanted > MOST_SHARDS:
+            cells.append("not modelled")
+            continue
+        takes = sum(modelled(each, caps * rounds, cores, shard_s, worker_s)
+                    for each, caps in studies)
+        cells.append(f"{work / (cores * takes):.3f}, {wanted:.0f} s")
+    print(f"{sets:>13,}  {work / 3600:>10,.2f}" + "".join(f"  {cell:>18}" for cell in cells),
+          flush=True)
 
 
 def main():
@@ -240,8 +248,8 @@ def main():
     if "shards" in stages:
         shard = known["shard"] = shard_costs(args.shards)
         print("a shard of one part takes besides judging: {scheduler_s:.4f} s of the scheduler, "
-              "{asking_s:.4f} s of the one who asks, {worker_s:.4f} s of the worker; {shards} of them "
-              "took {clock_s:.4f} s each by the clock".format(**shard))
+              "{asking_s:.4f} s of the one who asks, {worker_s:.4f} s of the worker; {shards} of "
+              "them took {clock_s:.4f} s each by the clock".format(**shard))
         print("memory of the scheduler meanwhile: "
               + " ".join(f"{rss / 2**20:.0f}" for rss in shard["memory"]) + " MiB")
     if "workers" in stages:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dask
@@ -146,6 +147,19 @@ def test_killed_and_late_workers_change_no_byte(cluster, alone, tmp_path, monkey
         done = client.run(executed)
         assert len(done) == 3 and all(done.values())
         assert str(late) in [w["name"] for w in client.scheduler_info()["workers"].values()]
+
+
+def test_studies_may_be_run_at_once_by_one_client(cluster, tmp_path):
+    cluster.has(2)
+    seeds = (1, 2, 3)
+
+    def run(seed, **how):
+        study = ws.Study("ospert10-fig5", sets=4, policies="p-edf", seed=seed)
+        return study.run(**how).to_json()
+
+    with Client(cluster.address) as client, ThreadPoolExecutor(3) as pool:
+        there = list(pool.map(lambda seed: run(seed, client=client), seeds))
+    assert there == [run(seed) for seed in seeds]
 
 
 def test_the_command_asks_dask_too(cluster, alone, tmp_path, binary):

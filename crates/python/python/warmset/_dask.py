@@ -160,7 +160,7 @@ def _shards(client: Client, study: bytes, parts: Parts, pace: Pace) -> Iterator[
                 shards.append(parts.take(pace.parts(len(parts), threads)))
             if shards:
                 sent = client.map(
-                    task, [study] * len(shards), shards, pure=False, retries=RETRIES, batch_size=None
+                    task, [study] * len(shards), shards, pure=False, retries=RETRIES
                 )
                 while sent:
                     future, shard = sent.pop(), shards.pop()
