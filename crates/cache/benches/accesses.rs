@@ -8,7 +8,8 @@
 use cache::{Hierarchy, Kind, Pages, Rules, Shape, Simulation};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use model::{Bytes, Cache, CacheKind, CpuId, CpuSet, Platform, Strategy};
-use std::process::Command;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn shape() -> Shape {
@@ -49,39 +50,114 @@ fn patterns() -> [(&'static str, Vec<u64>); 3] {
     ]
 }
 
-/// Prints what pycachesim takes, where it is there.
-fn peer() {
-    let python = std::env::var("WARMSET_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/pycachesim.py");
-    match Command::new(&python).arg(script).output() {
-        Ok(out) if out.status.success() => print!("{}", String::from_utf8_lossy(&out.stdout)),
-        _ => println!("pycachesim: not timed, `{python}` has none"),
+/// pycachesim, which waits for the name of a pattern and answers the time that it took.
+struct Peer {
+    process: Child,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    /// `None`: it is not installed.
+    fn start() -> Option<Self> {
+        let python = std::env::var("WARMSET_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/pycachesim.py");
+        let mut process = Command::new(python)
+            .arg(script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let answers = BufReader::new(process.stdout.take()?);
+        let mut peer = Peer { process, answers };
+        // The first round fills the caches, and tells whether anybody is there.
+        peer.round("all hit L1").map(|_| peer)
+    }
+
+    /// Seconds of a round.
+    fn round(&mut self, pattern: &str) -> Option<f64> {
+        let mut questions = self.process.stdin.as_ref()?;
+        writeln!(questions, "{pattern}").ok()?;
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).ok()?;
+        answer.trim().parse().ok()
     }
 }
 
-/// Prints what our own takes, timed as the peer's: other work on the machine makes means of little
-/// use.
-fn own() {
+impl Drop for Peer {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Prints what loads take here, in a list and one by one, and what they take the peer. Other work on
+/// the machine makes single figures of little use, so that all take turns, and of the quotients of
+/// each turn the median is told.
+fn pairs() {
+    const TURNS: usize = 101;
+    let mut peer = Peer::start();
+    if peer.is_none() {
+        println!("pycachesim: not timed, `WARMSET_PYTHON` names no interpreter that has it");
+    }
     for (name, addresses) in patterns() {
         let pages = Pages::as_traced(4096).unwrap();
         let mut caches = Hierarchy::new(&shape(), pages, 1).unwrap();
         let port = caches.port(CpuId(0), Kind::Read).unwrap();
-        let mut round = || {
+        let mut times = [const { Vec::new() }; 3];
+        for turn in 0..=TURNS {
+            let start = Instant::now();
+            caches.load(port, &addresses).unwrap();
+            let listed = start.elapsed().as_secs_f64();
             let start = Instant::now();
             for address in &addresses {
                 caches.access(port, Kind::Read, *address, 1).unwrap();
             }
-            start.elapsed()
-        };
-        let best = (0..30).map(|_| round()).min().unwrap_or_default();
-        let speed = addresses.len() as f64 / best.as_secs_f64() / 1e6;
-        println!("warmset, {name}: {speed:.1} M accesses/s (best of 30)");
+            let single = start.elapsed().as_secs_f64();
+            let peers = peer.as_mut().and_then(|peer| peer.round(name));
+            // The first turn fills the caches.
+            if turn > 0 {
+                times[0].push(listed);
+                times[1].push(single);
+                times[2].extend(peers);
+            }
+        }
+        let best = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+        let speed = |times: &[f64]| addresses.len() as f64 / best(times) / 1e6;
+        let [listed, single, peers] = &times;
+        print!(
+            "{name}: {:.1} M accesses/s in a list, {:.1} one by one",
+            speed(listed),
+            speed(single)
+        );
+        if !peers.is_empty() {
+            let times_faster = |own: &[f64]| {
+                median(
+                    peers
+                        .iter()
+                        .zip(own)
+                        .map(|(peer, own)| peer / own)
+                        .collect(),
+                )
+            };
+            print!(
+                "; pycachesim {:.1}; median of quotients {:.2}, {:.2}",
+                speed(peers),
+                times_faster(listed),
+                times_faster(single)
+            );
+        }
+        println!(" ({TURNS} turns, best speeds)");
     }
 }
 
 fn accesses(c: &mut Criterion) {
-    peer();
-    own();
+    pairs();
     let mut group = c.benchmark_group("loads");
     group
         .warm_up_time(Duration::from_millis(500))

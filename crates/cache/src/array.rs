@@ -1,14 +1,17 @@
 //! The lines of one cache: where a line is, and which one makes room.
 //!
-//! Up to 16 ways a set is three things side by side: a byte of each line's hash, by which eight
-//! ways are searched at once; the order of use, a hexadecimal digit a way in one word; the lines.
-//! A cache of more ways (fully associative ones, TLBs) is searched one by one.
+//! Up to 16 ways a set has a byte of each line's hash, by which all ways are searched at once
+//! ([`bytes`]); the order of use, a hexadecimal digit a way in one word; and the lines. A cache of
+//! more ways (fully associative ones, TLBs) is searched one by one.
 
+#[allow(unsafe_code)]
+mod bytes;
 mod narrow;
 mod wide;
 
 use model::strategy::Replacement;
 use narrow::Narrow;
+pub(crate) use narrow::{Found, Place, Wanted};
 use wide::Wide;
 
 /// A line number with what is known of the line, in one word. Line numbers are below 2^60: a line
@@ -40,14 +43,16 @@ const fn key(line: u64) -> Entry {
 /// What of an entry tells which line it is, and that it is there.
 const KEY: Entry = !(DIRTY | SOLE | EARLY);
 
-/// A byte that tells most lines of a set apart. Never 0, which stands for an empty way.
-fn print(line: u64) -> u64 {
-    (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) | 1
+/// The lines of some caches, by cache, set and way.
+#[derive(Clone, Default)]
+pub(crate) struct Arrays {
+    narrow: Narrow,
+    caches: Vec<One>,
 }
 
-/// The lines of one cache, by set and way.
+/// One of them.
 #[derive(Clone)]
-pub(crate) struct Array {
+struct One {
     lines: Lines,
     ways: usize,
     replacement: Replacement,
@@ -57,85 +62,131 @@ pub(crate) struct Array {
 
 #[derive(Clone)]
 enum Lines {
-    Eight(Narrow<8, 1>),
-    Sixteen(Narrow<16, 2>),
+    Narrow(Place),
     Wide(Wide),
 }
 
-/// The same call on whichever lines there are.
-macro_rules! on {
-    ($lines:expr, $narrow:ident => $few:expr, $wide:ident => $many:expr) => {
-        match $lines {
-            Lines::Eight($narrow) => $few,
-            Lines::Sixteen($narrow) => $few,
-            Lines::Wide($wide) => $many,
-        }
-    };
-}
-
-impl Array {
-    /// An empty cache. `ways` is 1 or more; for tree-PLRU a power of two up to 64.
-    pub(crate) fn new(sets: usize, ways: usize, replacement: Replacement, seed: u64) -> Self {
+impl Arrays {
+    /// One more cache, empty: its number is that of those before it. `ways` is 1 or more; for
+    /// tree-PLRU a power of two up to 64.
+    pub(crate) fn add(&mut self, sets: usize, ways: usize, replacement: Replacement, seed: u64) {
         let lines = match ways {
-            0..=8 => Lines::Eight(Narrow::new(sets, replacement)),
-            9..=16 => Lines::Sixteen(Narrow::new(sets, replacement)),
+            0..=16 => Lines::Narrow(self.narrow.add(sets, ways, replacement)),
             _ => Lines::Wide(Wide::new(sets, ways)),
         };
-        Array {
+        self.caches.push(One {
             lines,
             ways,
             replacement,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
-        }
+        });
     }
 
     /// Where a line is, and what is known of it; nothing changes.
     #[inline]
-    pub(crate) fn find(&mut self, set: usize, line: u64) -> Option<(usize, Entry)> {
-        on!(&mut self.lines,
-            narrow => narrow.find(set, line).map(|way| (way, *narrow.entry(set, way))),
-            wide => wide.find(set, line).map(|way| (way, *wide.entry(set, way))))
+    pub(crate) fn find(&mut self, cache: usize, set: usize, line: u64) -> Option<(usize, Entry)> {
+        match &mut self.caches[cache].lines {
+            Lines::Narrow(place) => {
+                let set = place.nth(set);
+                let way = self.narrow.find(set, Wanted::new(line))?;
+                Some((way, *self.narrow.entry(set, way)))
+            }
+            Lines::Wide(wide) => wide.find(set, line).map(|way| (way, *wide.entry(set, way))),
+        }
     }
 
     /// A use of a line: it is looked up, and its place in the order of use changes. The entry, if
     /// it is there.
     #[inline]
-    pub(crate) fn use_line(&mut self, set: usize, line: u64) -> Option<&mut Entry> {
-        let replacement = self.replacement;
-        let ways = self.ways;
-        on!(&mut self.lines,
-            narrow => narrow.use_line(set, line, replacement, ways),
-            wide => wide.use_line(set, line, replacement))
+    pub(crate) fn use_line(&mut self, cache: usize, set: usize, line: u64) -> Option<&mut Entry> {
+        let one = &mut self.caches[cache];
+        let replacement = one.replacement;
+        match &mut one.lines {
+            Lines::Narrow(place) => {
+                let (set, wanted) = (place.nth(set), Wanted::new(line));
+                self.narrow.use_line(*place, set, wanted, replacement)
+            }
+            Lines::Wide(wide) => wide.use_line(set, line, replacement),
+        }
     }
 
     /// The entry of a way that is there.
-    pub(crate) fn entry(&mut self, set: usize, way: usize) -> &mut Entry {
-        on!(&mut self.lines,
-            narrow => narrow.entry(set, way),
-            wide => wide.entry(set, way))
+    #[inline]
+    pub(crate) fn entry(&mut self, cache: usize, set: usize, way: usize) -> &mut Entry {
+        match &mut self.caches[cache].lines {
+            Lines::Narrow(place) => self.narrow.entry(place.nth(set), way),
+            Lines::Wide(wide) => wide.entry(set, way),
+        }
     }
 
     /// Puts a line that is not there into its set. Returns what left for it: an entry without
     /// [`VALID`] where a way was empty.
-    pub(crate) fn put(&mut self, set: usize, line: u64, flags: Entry) -> Entry {
-        let random = match self.replacement {
-            Replacement::Random => self.draw(),
+    #[inline]
+    pub(crate) fn put(&mut self, cache: usize, set: usize, line: u64, flags: Entry) -> Entry {
+        let one = &mut self.caches[cache];
+        let random = match one.replacement {
+            Replacement::Random => one.draw(),
             _ => 0,
         };
-        let (replacement, ways) = (self.replacement, self.ways);
-        on!(&mut self.lines,
-            narrow => narrow.put(set, key(line) | flags, replacement, ways, random),
-            wide => wide.put(set, line, flags, replacement, random))
+        let how = (one.replacement, random);
+        match &mut one.lines {
+            Lines::Narrow(place) => {
+                let set = place.nth(set);
+                self.narrow.put(*place, set, Wanted::new(line), flags, how)
+            }
+            Lines::Wide(wide) => wide.put(set, line, flags, how),
+        }
     }
 
     /// Takes a line out. Returns its entry.
-    pub(crate) fn remove(&mut self, set: usize, way: usize) -> Entry {
-        let (replacement, ways) = (self.replacement, self.ways);
-        on!(&mut self.lines,
-            narrow => narrow.remove(set, way, replacement, ways),
-            wide => wide.remove(set, way))
+    pub(crate) fn remove(&mut self, cache: usize, set: usize, way: usize) -> Entry {
+        let one = &mut self.caches[cache];
+        match &mut one.lines {
+            Lines::Narrow(place) => {
+                let set = place.nth(set);
+                self.narrow.remove(*place, set, way, one.replacement)
+            }
+            Lines::Wide(wide) => wide.remove(set, way),
+        }
     }
 
+    /// Where the lines of a cache are that has at most 16 ways and replaces by LRU: for
+    /// [`lru_use`](Self::lru_use) and [`lru_put`](Self::lru_put), if its number of sets is a power
+    /// of two.
+    pub(crate) fn lru_place(&self, cache: usize) -> Option<Place> {
+        let one = &self.caches[cache];
+        match &one.lines {
+            Lines::Narrow(place) if one.replacement == Replacement::Lru => Some(*place),
+            _ => None,
+        }
+    }
+
+    /// [`use_line`](Self::use_line), with all that was found out before.
+    #[inline(always)]
+    pub(crate) fn lru_use(&mut self, set: Found, wanted: Wanted) -> Option<&mut Entry> {
+        self.narrow.lru_use(set, wanted)
+    }
+
+    /// Fetches a set into the caches of the machine that computes.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, set: Found) {
+        self.narrow.prefetch(set);
+    }
+
+    /// [`put`](Self::put), likewise.
+    #[inline(always)]
+    pub(crate) fn lru_put(
+        &mut self,
+        place: Place,
+        set: Found,
+        wanted: Wanted,
+        flags: Entry,
+    ) -> Entry {
+        self.narrow.lru_put(place, set, wanted, flags)
+    }
+}
+
+impl One {
     /// A way, each with equal chance.
     fn draw(&mut self) -> usize {
         let mut x = self.random;
@@ -178,13 +229,20 @@ pub(super) mod tree {
 mod tests {
     use super::*;
 
+    /// A cache of one set.
+    fn one(ways: usize, replacement: Replacement) -> Arrays {
+        let mut arrays = Arrays::default();
+        arrays.add(1, ways, replacement, 1);
+        arrays
+    }
+
     /// Lines 0, 1, … of one set, as they stand in a cache of this many ways after these uses.
     fn left_after(ways: usize, replacement: Replacement, uses: &[u64]) -> Vec<u64> {
-        let mut array = Array::new(1, ways, replacement, 1);
+        let mut array = one(ways, replacement);
         let mut left = Vec::new();
         for line in uses {
-            if array.use_line(0, *line).is_none() {
-                let old = array.put(0, *line, 0);
+            if array.use_line(0, 0, *line).is_none() {
+                let old = array.put(0, 0, *line, 0);
                 left.extend((old & VALID != 0).then(|| line_of(old)));
             }
         }
@@ -245,19 +303,19 @@ mod tests {
     fn an_empty_way_is_filled_before_any_line_leaves() {
         for replacement in Replacement::ALL {
             for ways in [4, 16, 32] {
-                let mut array = Array::new(1, ways, *replacement, 1);
+                let mut array = one(ways, *replacement);
                 for line in 0..ways as u64 {
-                    assert_eq!(array.put(0, line, 0) & VALID, 0);
+                    assert_eq!(array.put(0, 0, line, 0) & VALID, 0);
                 }
                 for line in [2, 0] {
-                    let (way, _) = array.find(0, line).unwrap();
-                    assert_eq!(line_of(array.remove(0, way)), line);
-                    assert_eq!(array.find(0, line), None);
+                    let (way, _) = array.find(0, 0, line).unwrap();
+                    assert_eq!(line_of(array.remove(0, 0, way)), line);
+                    assert_eq!(array.find(0, 0, line), None);
                 }
                 for line in [50, 51] {
-                    assert_eq!(array.put(0, line, DIRTY) & VALID, 0, "{replacement:?}");
+                    assert_eq!(array.put(0, 0, line, DIRTY) & VALID, 0, "{replacement:?}");
                 }
-                assert_eq!(array.put(0, 52, 0) & VALID, VALID);
+                assert_eq!(array.put(0, 0, 52, 0) & VALID, VALID);
             }
         }
     }
@@ -265,14 +323,15 @@ mod tests {
     /// Lines whose bytes are alike are told apart.
     #[test]
     fn a_hash_is_not_taken_for_the_line() {
-        let alike: Vec<u64> = (0..).filter(|l| print(*l) == print(5)).take(9).collect();
-        let mut array = Array::new(1, 8, Replacement::Lru, 1);
+        let hash = |line: u64| Wanted::new(line).print;
+        let alike: Vec<u64> = (0..).filter(|l| hash(*l) == hash(5)).take(9).collect();
+        let mut array = one(8, Replacement::Lru);
         for line in &alike[..8] {
-            array.put(0, *line, 0);
+            array.put(0, 0, *line, 0);
         }
         for line in &alike[..8] {
-            assert_eq!(line_of(array.find(0, *line).unwrap().1), *line);
+            assert_eq!(line_of(array.find(0, 0, *line).unwrap().1), *line);
         }
-        assert_eq!(array.find(0, alike[8]), None);
+        assert_eq!(array.find(0, 0, alike[8]), None);
     }
 }

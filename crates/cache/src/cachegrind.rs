@@ -7,7 +7,7 @@
 //! levels the first and the last are simulated, as that tool does.
 
 use crate::access::Kind;
-use crate::array::Array;
+use crate::array::Arrays;
 use crate::counts::Counts;
 use crate::hierarchy::Outcome;
 use crate::shape::Shape;
@@ -17,6 +17,7 @@ use model::{CpuId, Error, Result};
 #[derive(Clone)]
 pub struct Cachegrind {
     cpu: CpuId,
+    arrays: Arrays,
     caches: [One; 3],
     bits: u32,
 }
@@ -25,7 +26,6 @@ pub struct Cachegrind {
 struct One {
     /// Its place in the shape.
     part: usize,
-    array: Array,
     sets: u64,
     counts: Counts,
 }
@@ -50,16 +50,13 @@ impl Cachegrind {
         if data.len() < 2 || instructions.last() != Some(last) {
             return Err(levels());
         }
-        let one = |part: &usize| {
+        let mut arrays = Arrays::default();
+        let mut one = |part: &usize| {
             let described = &shape.parts[*part];
+            let seed = seed.wrapping_add(*part as u64);
+            arrays.add(described.sets, described.ways, described.replacement, seed);
             One {
                 part: *part,
-                array: Array::new(
-                    described.sets,
-                    described.ways,
-                    described.replacement,
-                    seed.wrapping_add(*part as u64),
-                ),
                 sets: described.sets as u64,
                 counts: Counts::default(),
             }
@@ -67,6 +64,7 @@ impl Cachegrind {
         Ok(Cachegrind {
             cpu,
             caches: [one(first), one(other), one(last)],
+            arrays,
             bits: shape.line.trailing_zeros(),
         })
     }
@@ -87,10 +85,10 @@ impl Cachegrind {
             reached: 1,
             missed: 0,
         };
-        if self.caches[first].misses(lines, column) {
+        if self.misses(first, lines, column) {
             outcome = Outcome {
                 reached: 2,
-                missed: 1 + u32::from(self.caches[LAST].misses(lines, column)),
+                missed: 1 + u32::from(self.misses(LAST, lines, column)),
             };
         }
         Ok(outcome)
@@ -111,25 +109,24 @@ impl Cachegrind {
     pub fn cpu(&self) -> CpuId {
         self.cpu
     }
-}
 
-impl One {
-    /// Does an access from one line to another miss either?
-    fn misses(&mut self, lines: [u64; 2], column: usize) -> bool {
-        self.counts.accesses[column] += 1;
-        let mut missed = self.misses_line(lines[0]);
+    /// Does an access from one line to another miss either in one of the three?
+    fn misses(&mut self, cache: usize, lines: [u64; 2], column: usize) -> bool {
+        let mut missed = self.misses_line(cache, lines[0]);
         if lines[0] != lines[1] {
-            missed |= self.misses_line(lines[1]);
+            missed |= self.misses_line(cache, lines[1]);
         }
-        self.counts.misses[column] += u64::from(missed);
+        let counts = &mut self.caches[cache].counts;
+        counts.accesses[column] += 1;
+        counts.misses[column] += u64::from(missed);
         missed
     }
 
-    fn misses_line(&mut self, line: u64) -> bool {
-        let set = (line % self.sets) as usize;
-        let missed = self.array.use_line(set, line).is_none();
+    fn misses_line(&mut self, cache: usize, line: u64) -> bool {
+        let set = (line % self.caches[cache].sets) as usize;
+        let missed = self.arrays.use_line(cache, set, line).is_none();
         if missed {
-            self.array.put(set, line, 0);
+            self.arrays.put(cache, set, line, 0);
         }
         missed
     }

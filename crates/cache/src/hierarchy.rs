@@ -19,14 +19,14 @@ mod prefetch;
 mod quick;
 
 use crate::access::Kind;
-use crate::array::Array;
+use crate::array::{Arrays, Place};
 use crate::counts::{Counts, MemoryCounts};
 use crate::pages::Pages;
 use crate::shape::{Part, Shape};
 use model::strategy::{Inclusion, Indexing};
 use model::{CpuId, Error, Result};
 use prefetch::Streams;
-use quick::{Last, Quick, is_plain};
+use quick::{Last, is_plain};
 
 /// The first cache of a processor for instructions or data: where its accesses go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +36,6 @@ pub struct Port(usize);
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) part: Part,
-    array: Array,
     /// One less than the number of sets where that is a power of two.
     mask: Option<u64>,
     /// The address of the program chooses the set, and differs from the one in memory in it.
@@ -60,8 +59,18 @@ struct Path {
     peers: Vec<Vec<usize>>,
     /// No cache off the way has held a line.
     alone: bool,
-    /// Its caches write back and allocate, and neither prefetch nor include or exclude others.
+    /// Its caches write back and allocate, replace by LRU, and neither prefetch nor include or
+    /// exclude others.
     plain: bool,
+    /// It is plain, and others matter to none of its accesses.
+    is_short: bool,
+    /// All its caches have held a line; found out where it is short.
+    warm: bool,
+    /// Where the lines of its caches are, if it is plain.
+    places: Vec<Place>,
+    /// Accesses to one line that took a short way, by how many caches missed, and by column: they
+    /// are in no cache's own counts.
+    served: Vec<[u64; 3]>,
 }
 
 /// Which caches of a path an access has reached, and which of them missed; bit 0 the first.
@@ -75,17 +84,20 @@ struct Reached {
 #[derive(Clone)]
 pub struct Hierarchy {
     nodes: Vec<Node>,
+    arrays: Arrays,
     paths: Vec<Path>,
     bits: u32,
     pages: Pages,
+    /// Every page lies at its own address.
+    as_traced: bool,
     memory: MemoryCounts,
     reached: Reached,
     /// Is a prefetch under way, which counts nowhere?
     silent: bool,
     /// Lines that prefetchers want, with the place on the way of the cache that wants them.
     pending: Vec<(usize, u64)>,
-    /// Accesses so far.
-    now: u64,
+    /// Accesses so far, but for those in `served` of a path.
+    long: u64,
     last: Last,
     /// Nothing is ever written.
     reads_only: bool,
@@ -100,6 +112,14 @@ pub struct Outcome {
     pub missed: u32,
 }
 
+impl Outcome {
+    /// The first level served it.
+    const SERVED: Outcome = Outcome {
+        reached: 1,
+        missed: 0,
+    };
+}
+
 impl Hierarchy {
     /// The caches of a shape, empty. `seed`: of random replacement.
     ///
@@ -108,16 +128,13 @@ impl Hierarchy {
     pub fn new(shape: &Shape, pages: Pages, seed: u64) -> Result<Self> {
         let bits = shape.line.trailing_zeros();
         let mut nodes: Vec<Node> = Vec::new();
+        let mut arrays = Arrays::default();
         for (index, part) in shape.parts.iter().enumerate() {
             let sets = part.sets as u64;
             let way = sets << bits;
+            let seed = seed.wrapping_add(index as u64);
+            arrays.add(part.sets, part.ways, part.replacement, seed);
             nodes.push(Node {
-                array: Array::new(
-                    part.sets,
-                    part.ways,
-                    part.replacement,
-                    seed.wrapping_add(index as u64),
-                ),
                 mask: sets.is_power_of_two().then(|| sets - 1),
                 by_program: part.indexing == Indexing::Virtual
                     && !pages.is_as_traced()
@@ -132,19 +149,21 @@ impl Hierarchy {
         let mut paths = Vec::new();
         for cpu in &shape.cpus {
             for instructions in [false, true] {
-                paths.push(path(shape, &nodes, *cpu, instructions)?);
+                paths.push(path(shape, &nodes, &arrays, *cpu, instructions)?);
             }
         }
         Ok(Hierarchy {
             nodes,
+            arrays,
             paths,
             bits,
+            as_traced: pages.is_as_traced(),
             pages,
             memory: MemoryCounts::default(),
             reached: Reached::default(),
             silent: false,
             pending: Vec::new(),
-            now: 0,
+            long: 0,
             last: Last::NONE,
             reads_only: false,
         })
@@ -153,7 +172,10 @@ impl Hierarchy {
     /// Promises that no access will write, before any was made. No cache has to know then what
     /// others hold: all counts are the same, and come sooner.
     pub fn reads_only(&mut self) {
-        self.reads_only = self.now == 0;
+        self.reads_only = self.accesses() == 0;
+        for path in &mut self.paths {
+            path.is_short = path.plain && (path.alone || self.reads_only);
+        }
     }
 
     /// Where accesses of a processor go.
@@ -186,33 +208,21 @@ impl Hierarchy {
     /// ([`reads_only`](Self::reads_only)).
     #[inline]
     pub fn access(&mut self, port: Port, kind: Kind, address: u64, size: u32) -> Result<Outcome> {
-        const SERVED: Outcome = Outcome {
-            reached: 1,
-            missed: 0,
-        };
-        self.now += 1;
         if self.reads_only && kind.writes() {
             return Err(never());
         }
         let line = address >> self.bits;
         let end = address.wrapping_add(u64::from(size).wrapping_sub(1));
         if line == end >> self.bits {
-            let last = &self.last;
-            if last.line == line && last.port == port.0 && (last.written || !kind.writes()) {
-                let (index, own) = last.cache;
-                self.nodes[index].counts[own].accesses[kind.column()] += 1;
-                return Ok(SERVED);
+            if self.last.serves(port.0, line, kind.writes()) {
+                self.paths[port.0].served[0][kind.column()] += 1;
+                return Ok(Outcome::SERVED);
             }
-            if self.pages.is_as_traced() {
-                match self.quick(port, kind, line) {
-                    Quick::Served => return Ok(SERVED),
-                    Quick::Absent if self.paths[port.0].is_plain(self.reads_only) => {
-                        self.last = Last::NONE;
-                        return Ok(self.miss(port.0, kind, line));
-                    }
-                    Quick::Absent | Quick::Other => {}
-                }
+            if self.as_traced && self.paths[port.0].is_short {
+                let missed = self.pass(port.0, kind, line);
+                return Ok(self.outcome(port, missed));
             }
+            return self.one_line(port, kind, address);
         }
         self.last = Last::NONE;
         self.walk(port, kind, address, end)
@@ -220,9 +230,10 @@ impl Hierarchy {
 
     /// An access line by line.
     fn walk(&mut self, port: Port, kind: Kind, address: u64, last: u64) -> Result<Outcome> {
+        self.long += 1;
         self.reached = Reached::default();
         for line in address >> self.bits..=last >> self.bits {
-            let line = match self.pages.is_as_traced() {
+            let line = match self.as_traced {
                 true => line,
                 false => self.pages.physical(line << self.bits)? >> self.bits,
             };
@@ -249,7 +260,11 @@ impl Hierarchy {
 
     /// What reached memory.
     pub fn memory(&self) -> MemoryCounts {
-        self.memory
+        let mut memory = self.memory;
+        for path in &self.paths {
+            memory.lines_read += path.served[path.caches.len()].iter().sum::<u64>();
+        }
+        memory
     }
 
     /// The pages that were touched, and where they lie.
@@ -259,12 +274,34 @@ impl Hierarchy {
 
     /// Accesses so far.
     pub fn accesses(&self) -> u64 {
-        self.now
+        let short = self.paths.iter().flat_map(|path| &path.served).flatten();
+        self.long + short.sum::<u64>()
     }
 
     /// What was counted of a cache of the shape, for each of its processors in ascending order.
-    pub fn counts(&self, cache: usize) -> &[Counts] {
-        &self.nodes[cache].counts
+    pub fn counts(&self, cache: usize) -> Vec<Counts> {
+        let mut all = self.nodes[cache].counts.clone();
+        for path in &self.paths {
+            let Some(depth) = path.caches.iter().position(|(index, _)| *index == cache) else {
+                continue;
+            };
+            let counts = &mut all[path.caches[depth].1];
+            for (missed, short) in path.served.iter().enumerate().skip(depth) {
+                for (column, times) in short.iter().enumerate() {
+                    counts.accesses[column] += times;
+                    counts.misses[column] += if missed > depth { *times } else { 0 };
+                }
+            }
+        }
+        all
+    }
+
+    /// Lines that a cache has written back, and accesses that it has written through.
+    pub(crate) fn passed_on(&self, cache: usize) -> (u64, u64) {
+        let counts = self.nodes[cache].counts.iter();
+        counts.fold((0, 0), |(back, through), counts| {
+            (back + counts.writebacks, through + counts.written_through)
+        })
     }
 
     /// The caches that a port's accesses pass, from the nearest outwards, by their place in the
@@ -319,7 +356,13 @@ fn inner(shape: &Shape, index: usize) -> Vec<usize> {
     (0..shape.parts.len()).filter(|at| is_before(*at)).collect()
 }
 
-fn path(shape: &Shape, nodes: &[Node], cpu: CpuId, instructions: bool) -> Result<Path> {
+fn path(
+    shape: &Shape,
+    nodes: &[Node],
+    arrays: &Arrays,
+    cpu: CpuId,
+    instructions: bool,
+) -> Result<Path> {
     let indices = shape.path(cpu, instructions);
     if indices.len() > 32 {
         return Err(
@@ -345,11 +388,18 @@ fn path(shape: &Shape, nodes: &[Node], cpu: CpuId, instructions: bool) -> Result
         peers.push(new);
         known.extend(before);
     }
+    let places: Option<Vec<Place>> = indices.iter().map(|at| arrays.lru_place(*at)).collect();
+    let places = places.unwrap_or_default();
+    let plain = !places.is_empty() && indices.iter().all(|index| is_plain(&nodes[*index]));
     Ok(Path {
         cpu,
         caches: indices.iter().map(own).collect(),
         peers,
         alone: true,
-        plain: indices.iter().all(|index| is_plain(&nodes[*index])),
+        warm: false,
+        served: vec![[0; 3]; indices.len() + 1],
+        plain,
+        is_short: plain,
+        places,
     })
 }

@@ -9,7 +9,7 @@
 //!
 //! No system calls and no clocks; random choices come from a seed.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod access;
 mod array;

@@ -9,7 +9,7 @@
 //! with the second, and for the second once more. There is no coherence.
 
 use crate::access::Kind;
-use crate::array::{Array, DIRTY, Entry, VALID, line_of};
+use crate::array::{Arrays, DIRTY, Entry, VALID, line_of};
 use crate::counts::Counts;
 use crate::hierarchy::Outcome;
 use crate::shape::Shape;
@@ -23,6 +23,7 @@ pub struct Pycachesim {
     cpu: CpuId,
     /// In the order of the shape.
     caches: Vec<One>,
+    arrays: Arrays,
     /// The first cache of data, and of instructions.
     first: [usize; 2],
     bits: u32,
@@ -31,7 +32,6 @@ pub struct Pycachesim {
 
 #[derive(Clone)]
 struct One {
-    array: Array,
     sets: u64,
     back: bool,
     allocate: bool,
@@ -65,13 +65,12 @@ impl Pycachesim {
                 ));
             }
         }
-        let one = |(index, part): (usize, &crate::shape::Part)| One {
-            array: Array::new(
-                part.sets,
-                part.ways,
-                part.replacement,
-                seed.wrapping_add(index as u64),
-            ),
+        let mut arrays = Arrays::default();
+        for (index, part) in shape.parts.iter().enumerate() {
+            let seed = seed.wrapping_add(index as u64);
+            arrays.add(part.sets, part.ways, part.replacement, seed);
+        }
+        let one = |part: &crate::shape::Part| One {
             sets: part.sets as u64,
             back: part.write == Writing::Back,
             allocate: part.allocate,
@@ -84,7 +83,8 @@ impl Pycachesim {
         Ok(Pycachesim {
             cpu,
             first: [*first, *other],
-            caches: shape.parts.iter().enumerate().map(one).collect(),
+            caches: shape.parts.iter().map(one).collect(),
+            arrays,
             bits: shape.line.trailing_zeros(),
             outcome: Outcome::default(),
         })
@@ -137,7 +137,7 @@ impl Pycachesim {
         for line in lines {
             let one = &mut self.caches[at];
             let set = (line % one.sets) as usize;
-            if one.array.use_line(set, line).is_some() {
+            if self.arrays.use_line(at, set, line).is_some() {
                 one.counts.hits_by_line = one.counts.hits_by_line.map(|hits| hits + 1);
                 continue;
             }
@@ -154,7 +154,7 @@ impl Pycachesim {
     fn inject(&mut self, at: usize, line: u64, flags: Entry, depth: u32) {
         let one = &mut self.caches[at];
         let set = (line % one.sets) as usize;
-        let old = one.array.put(set, line, flags);
+        let old = self.arrays.put(at, set, line, flags);
         if old & VALID != 0 && old & DIRTY != 0 && one.back {
             one.counts.writebacks += 1;
             if let Some(next) = one.next {
@@ -173,7 +173,7 @@ impl Pycachesim {
             let one = &mut self.caches[at];
             let set = (line % one.sets) as usize;
             let (back, next) = (one.back, one.next);
-            let is_there = one.array.find(set, line).is_some();
+            let is_there = self.arrays.find(at, set, line).is_some();
             match (is_there, one.allocate) {
                 (true, _) => {}
                 (false, true) => self.load(at, line..=line, depth),
@@ -183,8 +183,8 @@ impl Pycachesim {
             let one = &mut self.caches[at];
             match (back, next) {
                 (true, _) => {
-                    if let Some((way, _)) = one.array.find(set, line) {
-                        *one.array.entry(set, way) |= DIRTY;
+                    if let Some((way, _)) = self.arrays.find(at, set, line) {
+                        *self.arrays.entry(at, set, way) |= DIRTY;
                     }
                 }
                 (false, Some(next)) => {

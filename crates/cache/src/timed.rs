@@ -127,7 +127,7 @@ impl Timed {
         }
         for place in 0..self.left.len() {
             let left = &self.left[place];
-            let now = leaving(&self.caches, left.part);
+            let now = self.caches.passed_on(left.part);
             let new = (now.0 - left.paid.0, now.1 - left.paid.1);
             let prices = (left.write_back, left.word);
             self.left[place].paid = now;
@@ -163,7 +163,7 @@ impl Timed {
     ) -> Result<()> {
         others(&mut self.caches, self.ports)?;
         for left in &mut self.left {
-            left.paid = leaving(&self.caches, left.part);
+            left.paid = self.caches.passed_on(left.part);
         }
         Ok(())
     }
@@ -173,14 +173,6 @@ impl Timed {
         let free = |left: &&Left| left.writes_back && left.write_back.is_none();
         self.left.iter().filter(free).map(|left| left.name.as_str())
     }
-}
-
-/// Lines that a cache has written back, and accesses that it has written through.
-fn leaving(caches: &Hierarchy, part: usize) -> (u64, u64) {
-    let counts = caches.counts(part).iter();
-    counts.fold((0, 0), |(back, through), counts| {
-        (back + counts.writebacks, through + counts.written_through)
-    })
 }
 
 fn fills(shape: &Shape, cpu: CpuId, instructions: bool) -> Result<Vec<Fill>> {

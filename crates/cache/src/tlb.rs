@@ -1,6 +1,6 @@
 //! Buffers of page translations: one of instructions and one of data for each processor.
 
-use crate::array::Array;
+use crate::array::Arrays;
 use model::strategy::Replacement;
 use model::{Error, Result};
 use std::str::FromStr;
@@ -49,7 +49,7 @@ impl Size {
 /// One buffer.
 #[derive(Clone)]
 pub struct Tlb {
-    pages: Array,
+    pages: Arrays,
     sets: u64,
     /// Pages looked up.
     pub accesses: u64,
@@ -60,13 +60,15 @@ pub struct Tlb {
 impl Tlb {
     /// An empty one.
     pub fn new(size: Size) -> Self {
+        let mut pages = Arrays::default();
+        pages.add(
+            size.sets() as usize,
+            size.ways as usize,
+            Replacement::Lru,
+            0,
+        );
         Tlb {
-            pages: Array::new(
-                size.sets() as usize,
-                size.ways as usize,
-                Replacement::Lru,
-                0,
-            ),
+            pages,
             sets: u64::from(size.sets()),
             accesses: 0,
             misses: 0,
@@ -77,10 +79,10 @@ impl Tlb {
     pub fn translate(&mut self, page: u64) -> bool {
         self.accesses += 1;
         let set = (page & (self.sets - 1)) as usize;
-        let there = self.pages.use_line(set, page).is_some();
+        let there = self.pages.use_line(0, set, page).is_some();
         if !there {
             self.misses += 1;
-            self.pages.put(set, page, 0);
+            self.pages.put(0, set, page, 0);
         }
         there
     }

@@ -40,6 +40,45 @@ proptest! {
     }
 }
 
+proptest! {
+    /// A list of addresses is read as the same reads one by one, whether lines that leave were
+    /// changed or not, and whatever the other processors have.
+    #[test]
+    fn a_list_is_read_as_its_reads_one_by_one(
+        platform in prop_oneof![Just("core-i7"), Just("pentium-pro"), Just("i7-2600")],
+        parts in prop::collection::vec(
+            (
+                0usize..4,
+                prop::collection::vec((0u64..700, any::<bool>()), 0..40),
+                prop::collection::vec(0u64..44_800, 0..300),
+            ),
+            1..6,
+        ),
+    ) {
+        let (shape, mut listed) = caches(platform);
+        let mut single = caches(platform).1;
+        for (cpu, before, list) in parts {
+            let cpu = shape.cpus[cpu % shape.cpus.len()];
+            let port = listed.port(cpu, Kind::Read).unwrap();
+            for (line, write) in before {
+                let kind = if write { Kind::Write } else { Kind::Read };
+                for caches in [&mut listed, &mut single] {
+                    caches.access(port, kind, line * 64, 8).unwrap();
+                }
+            }
+            listed.load(port, &list).unwrap();
+            for address in list {
+                single.access(port, Kind::Read, address, 1).unwrap();
+            }
+        }
+        for part in 0..shape.parts.len() {
+            prop_assert_eq!(listed.counts(part), single.counts(part));
+        }
+        prop_assert_eq!(listed.memory(), single.memory());
+        prop_assert_eq!(listed.accesses(), single.accesses());
+    }
+}
+
 #[test]
 fn a_write_in_them_is_refused() {
     let (shape, mut caches) = caches("core-i7");

@@ -190,12 +190,12 @@ impl Scene<'_> {
         };
         let before = misses(caches);
         let port = caches.port(self.shape.cpus[0], Kind::Read)?;
-        for number in pages {
-            for line in 0..self.page / u64::from(self.shape.line) {
-                let address = number * self.page + line * u64::from(self.shape.line);
-                caches.access(port, Kind::Read, address, 4)?;
-            }
-        }
+        let line = self.shape.line as usize;
+        let addresses: Vec<u64> = pages
+            .iter()
+            .flat_map(|number| (number * self.page..(number + 1) * self.page).step_by(line))
+            .collect();
+        caches.load(port, &addresses)?;
         Ok(misses(caches) - before)
     }
 }

@@ -1,176 +1,252 @@
 //! Sets of up to 16 ways.
 
-use super::{Entry, KEY, VALID, key, line_of, print, tree};
+use super::{Entry, KEY, VALID, bytes, key, tree};
 use model::strategy::Replacement;
 
-/// A one in each byte, and the highest bit of each byte.
-const BYTES: u64 = 0x0101_0101_0101_0101;
-const TOPS: u64 = 0x8080_8080_8080_8080;
 /// A one in each digit, and the highest bit of each digit.
 const DIGITS: u64 = 0x1111_1111_1111_1111;
 const TOP_DIGITS: u64 = 0x8888_8888_8888_8888;
 
-/// Sets of up to `W` ways: `P` words of hashes, eight a word. What is searched lies apart from the
-/// lines, so that a cache's hashes and orders stay in the caches of the machine that computes. Ways
-/// beyond those of the cache stay empty.
-#[derive(Clone)]
-pub(super) struct Narrow<const W: usize, const P: usize> {
-    heads: Vec<Head<P>>,
-    entries: Vec<[Entry; W]>,
+/// The sets of caches of up to 16 ways, one cache after the other.
+#[derive(Clone, Default)]
+pub(super) struct Narrow {
+    sets: Vec<Set>,
 }
 
-/// What is searched of a set.
+/// A set. All that a search reads, and the first ways, which are filled first, lie in one line of
+/// most machines.
 #[derive(Clone)]
-struct Head<const P: usize> {
-    prints: [u64; P],
+#[repr(C, align(64))]
+struct Set {
+    /// A byte of each line's hash; of empty ways, any.
+    prints: [u8; 16],
     /// The order of use, the latest in the lowest digit, empty ways in the highest of the ways of
-    /// the cache; for tree-PLRU the tree.
+    /// the cache, and beyond those anything; for tree-PLRU the tree.
     order: u64,
+    /// Those beyond the ways of the cache stay empty.
+    entries: [Entry; 16],
 }
 
-impl<const W: usize, const P: usize> Narrow<W, P> {
-    pub(super) fn new(sets: usize, replacement: Replacement) -> Self {
-        let head = Head {
-            prints: [0; P],
+/// Where the sets of one cache are.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    first: usize,
+    /// One less than the number of sets: with it, that is a power of two.
+    mask: usize,
+    /// Where the last digit of the order is.
+    last: u32,
+}
+
+/// A line that is looked for or put.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    line: u64,
+    pub(super) print: u8,
+}
+
+/// A set of a cache, by which it is found again.
+#[derive(Clone, Copy)]
+pub(crate) struct Found(usize);
+
+impl Wanted {
+    #[inline(always)]
+    pub(crate) fn new(line: u64) -> Self {
+        Wanted {
+            line,
+            print: (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8,
+        }
+    }
+}
+
+impl Place {
+    fn ways(self) -> usize {
+        self.last as usize / 4 + 1
+    }
+
+    /// The set of a line, where the number of sets is a power of two.
+    #[inline(always)]
+    pub(crate) fn of(self, wanted: Wanted) -> Found {
+        Found(self.first + (wanted.line as usize & self.mask))
+    }
+
+    #[inline(always)]
+    pub(super) fn nth(self, set: usize) -> Found {
+        Found(self.first + set)
+    }
+}
+
+impl Narrow {
+    /// One more cache.
+    pub(super) fn add(&mut self, sets: usize, ways: usize, replacement: Replacement) -> Place {
+        let last = 4 * (ways as u32 - 1);
+        let first = self.sets.len();
+        let set = Set {
+            prints: [0; 16],
             order: match replacement {
                 Replacement::Plru => 0,
-                _ => 0xfedc_ba98_7654_3210,
+                // The first way is the last in the order.
+                _ => 0x0123_4567_89ab_cdef >> (60 - last),
             },
+            entries: [0; 16],
         };
-        Narrow {
-            heads: vec![head; sets],
-            entries: vec![[0; W]; sets],
+        self.sets.resize(first + sets, set);
+        Place {
+            first,
+            mask: sets - 1,
+            last,
         }
     }
 
+    /// Fetches a set into the caches of the machine that computes.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, set: Found) {
+        bytes::prefetch(&self.sets[set.0]);
+    }
+
     /// The way of a line.
+    #[inline(always)]
+    pub(super) fn find(&self, set: Found, wanted: Wanted) -> Option<usize> {
+        self.sets[set.0].find(wanted)
+    }
+
+    #[inline(always)]
+    pub(super) fn entry(&mut self, set: Found, way: usize) -> &mut Entry {
+        &mut self.sets[set.0].entries[way & 15]
+    }
+
+    /// Looks a line up and makes it the latest. Its entry.
+    #[inline(always)]
+    pub(super) fn lru_use(&mut self, set: Found, wanted: Wanted) -> Option<&mut Entry> {
+        let set = &mut self.sets[set.0];
+        let way = set.find(wanted)?;
+        set.bring_forward(way);
+        Some(&mut set.entries[way & 15])
+    }
+
+    /// The same with another replacement.
     #[inline]
-    pub(super) fn find(&self, set: usize, line: u64) -> Option<usize> {
-        let wanted = key(line);
-        let pattern = print(line) * BYTES;
-        for (word, prints) in self.heads[set].prints.iter().enumerate() {
-            let differ = prints ^ pattern;
-            // The lowest bit marks a byte without difference; higher ones may be wrong, so that
-            // each is looked up.
-            let mut alike = differ.wrapping_sub(BYTES) & !differ & TOPS;
-            while alike != 0 {
-                let way = (8 * word + alike.trailing_zeros() as usize / 8) & (W - 1);
-                if self.entries[set][way] & KEY == wanted {
-                    return Some(way);
-                }
-                alike &= alike - 1;
+    pub(super) fn use_line(
+        &mut self,
+        place: Place,
+        set: Found,
+        wanted: Wanted,
+        replacement: Replacement,
+    ) -> Option<&mut Entry> {
+        let set = &mut self.sets[set.0];
+        let way = set.find(wanted)?;
+        match replacement {
+            Replacement::Lru => set.bring_forward(way),
+            Replacement::Plru => set.order = tree::used(set.order, way, place.ways()),
+            Replacement::Fifo | Replacement::Random => {}
+        }
+        Some(&mut set.entries[way & 15])
+    }
+
+    /// Puts a line in the place of the last in the order, and makes it the latest. What was there.
+    #[inline(always)]
+    pub(super) fn lru_put(
+        &mut self,
+        place: Place,
+        set: Found,
+        wanted: Wanted,
+        flags: Entry,
+    ) -> Entry {
+        let set = &mut self.sets[set.0];
+        let way = set.order >> place.last & 15;
+        set.order = set.order << 4 | way;
+        set.replace(way as usize, wanted, flags)
+    }
+
+    /// The same with another replacement.
+    pub(super) fn put(
+        &mut self,
+        place: Place,
+        set: Found,
+        wanted: Wanted,
+        flags: Entry,
+        (replacement, random): (Replacement, usize),
+    ) -> Entry {
+        let ways = place.ways();
+        match replacement {
+            Replacement::Lru | Replacement::Fifo => self.lru_put(place, set, wanted, flags),
+            Replacement::Plru => {
+                let set = &mut self.sets[set.0];
+                let empty = set.empty(ways);
+                let way = empty.unwrap_or_else(|| tree::points_to(set.order, ways));
+                set.order = tree::used(set.order, way, ways);
+                set.replace(way, wanted, flags)
             }
+            Replacement::Random => {
+                let set = &mut self.sets[set.0];
+                set.replace(set.empty(ways).unwrap_or(random), wanted, flags)
+            }
+        }
+    }
+
+    /// Takes a line out. Its entry.
+    pub(super) fn remove(
+        &mut self,
+        place: Place,
+        set: Found,
+        way: usize,
+        replacement: Replacement,
+    ) -> Entry {
+        let set = &mut self.sets[set.0];
+        // The others look for empty ways.
+        if matches!(replacement, Replacement::Lru | Replacement::Fifo) {
+            set.send_back(way, place.last);
+        }
+        std::mem::take(&mut set.entries[way & 15])
+    }
+}
+
+impl Set {
+    #[inline(always)]
+    fn find(&self, wanted: Wanted) -> Option<usize> {
+        let mut alike = bytes::equal(&self.prints, wanted.print);
+        // Lines with equal hashes are rare, so that the first one mostly is the line.
+        while alike != 0 {
+            let way = alike.trailing_zeros() as usize;
+            if self.entries[way & 15] & KEY == key(wanted.line) {
+                return Some(way);
+            }
+            alike &= alike - 1;
         }
         None
     }
 
-    pub(super) fn entry(&mut self, set: usize, way: usize) -> &mut Entry {
-        &mut self.entries[set][way]
+    #[inline(always)]
+    fn replace(&mut self, way: usize, wanted: Wanted, flags: Entry) -> Entry {
+        self.prints[way & 15] = wanted.print;
+        std::mem::replace(&mut self.entries[way & 15], key(wanted.line) | flags)
     }
 
-    #[inline]
-    pub(super) fn use_line(
-        &mut self,
-        set: usize,
-        line: u64,
-        replacement: Replacement,
-        ways: usize,
-    ) -> Option<&mut Entry> {
-        let way = self.find(set, line)?;
-        let head = &mut self.heads[set];
-        match replacement {
-            Replacement::Lru => head.bring_forward(way),
-            Replacement::Plru => head.order = tree::used(head.order, way, ways),
-            Replacement::Fifo | Replacement::Random => {}
-        }
-        Some(&mut self.entries[set][way & (W - 1)])
+    fn empty(&self, ways: usize) -> Option<usize> {
+        self.entries[..ways].iter().position(|e| e & VALID == 0)
     }
 
-    #[inline]
-    pub(super) fn put(
-        &mut self,
-        set: usize,
-        entry: Entry,
-        replacement: Replacement,
-        ways: usize,
-        random: usize,
-    ) -> Entry {
-        let way = match replacement {
-            Replacement::Lru | Replacement::Fifo => {
-                let head = &mut self.heads[set];
-                let way = ((head.order >> (4 * (ways - 1))) & 15) as usize;
-                head.bring_forward(way);
-                way
-            }
-            Replacement::Plru => {
-                let way = self.empty(set, ways);
-                let head = &mut self.heads[set];
-                let way = way.unwrap_or_else(|| tree::points_to(head.order, ways));
-                head.order = tree::used(head.order, way, ways);
-                way
-            }
-            Replacement::Random => self.empty(set, ways).unwrap_or(random),
-        };
-        self.heads[set].mark(way, print(line_of(entry)));
-        std::mem::replace(&mut self.entries[set][way & (W - 1)], entry)
-    }
-
-    pub(super) fn remove(
-        &mut self,
-        set: usize,
-        way: usize,
-        replacement: Replacement,
-        ways: usize,
-    ) -> Entry {
-        let head = &mut self.heads[set];
-        // The others look for empty ways.
-        if matches!(replacement, Replacement::Lru | Replacement::Fifo) {
-            head.send_back(way, ways);
-        }
-        head.mark(way, 0);
-        std::mem::take(&mut self.entries[set][way])
-    }
-
-    fn empty(&self, set: usize, ways: usize) -> Option<usize> {
-        self.entries[set][..ways]
-            .iter()
-            .position(|e| e & VALID == 0)
-    }
-}
-
-impl<const P: usize> Head<P> {
-    /// Writes down the hash of a way.
-    #[inline]
-    fn mark(&mut self, way: usize, print: u64) {
-        let shift = 8 * (way % 8);
-        let word = &mut self.prints[(way / 8) & (P - 1)];
-        *word = *word & !(0xff << shift) | print << shift;
-    }
-
-    /// Four times the place of a way in the order.
-    #[inline]
-    fn place(&self, way: usize) -> u32 {
+    /// All bits up to those of the digit of a way in the order.
+    #[inline(always)]
+    fn up_to(&self, way: usize) -> u64 {
         let differ = self.order ^ (way as u64 * DIGITS);
+        // The lowest bit marks a digit without difference; higher ones may be wrong.
         let alike = differ.wrapping_sub(DIGITS) & !differ & TOP_DIGITS;
-        alike.trailing_zeros() & !3 & 63
+        alike ^ alike.wrapping_sub(1)
     }
 
-    #[inline]
+    /// Makes a way the latest.
+    #[inline(always)]
     fn bring_forward(&mut self, way: usize) {
-        let place = self.place(way);
-        let younger = self.order & ((1 << place) - 1);
-        let older = self.order & !(u64::MAX >> (60 - place));
-        self.order = older | younger << 4 | way as u64;
+        let moved = self.order << 4 | way as u64;
+        self.order ^= (self.order ^ moved) & self.up_to(way);
     }
 
-    /// Puts an empty way where the next line goes.
-    fn send_back(&mut self, way: usize, ways: usize) {
-        let place = self.place(way);
-        let last = 4 * (ways as u32 - 1);
-        let younger = self.order & ((1 << place) - 1);
-        let beyond = self.order & !(u64::MAX >> (60 - last));
+    /// Puts an empty way where the next line goes: at `last`, four times its place in the order.
+    fn send_back(&mut self, way: usize, last: u32) {
         let all = self.order & (u64::MAX >> (60 - last));
-        let older = (all >> place >> 4) << place;
-        self.order = beyond | (way as u64) << last | older | younger;
+        let up_to = self.up_to(way);
+        let younger = all & up_to >> 4;
+        let older = (all & !up_to) >> 4;
+        self.order = (way as u64) << last | older | younger;
     }
 }

@@ -60,8 +60,7 @@ impl Wide {
         set: usize,
         line: u64,
         flags: Entry,
-        replacement: Replacement,
-        random: usize,
+        (replacement, random): (Replacement, usize),
     ) -> Entry {
         let ways = self.ways;
         let tree = self.trees[set];

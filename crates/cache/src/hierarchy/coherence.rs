@@ -33,11 +33,10 @@ impl Hierarchy {
                 continue;
             }
             let set = self.set(index, line);
-            let array = &mut self.nodes[index].array;
-            let Some((way, entry)) = array.find(set, line) else {
+            let Some((way, entry)) = self.arrays.find(index, set, line) else {
                 continue;
             };
-            *array.entry(set, way) &= !(DIRTY | SOLE);
+            *self.arrays.entry(index, set, way) &= !(DIRTY | SOLE);
             others.any = true;
             if entry & DIRTY != 0 {
                 self.intervened(path, index, &mut others);
@@ -62,7 +61,7 @@ impl Hierarchy {
         for depth in 0..ways {
             let (index, own) = self.paths[path].caches[depth];
             let set = self.set(index, line);
-            let Some((_, entry)) = self.nodes[index].array.find(set, line) else {
+            let Some((_, entry)) = self.arrays.find(index, set, line) else {
                 continue;
             };
             if entry & SOLE != 0 {
@@ -97,11 +96,14 @@ impl Hierarchy {
         }
     }
 
-    /// Finds the ways off which no cache has held a line.
-    pub(super) fn find_out_who_is_alone(&mut self) {
+    /// A cache holds its first line. Finds the ways off which no cache has held one.
+    #[cold]
+    pub(super) fn first_use(&mut self, index: usize) {
+        self.nodes[index].used = true;
         for path in &mut self.paths {
             let mut peers = path.peers.iter().flatten();
             path.alone = !peers.any(|index| self.nodes[*index].used);
+            path.is_short = path.plain && (path.alone || self.reads_only);
         }
     }
 
@@ -119,10 +121,9 @@ impl Hierarchy {
     /// own, else with the first of its own that has used it.
     pub(super) fn counted_at(&mut self, index: usize, path: usize) -> &mut Counts {
         let cpu = self.paths[path].cpu;
-        let node = &mut self.nodes[index];
-        let own = node.part.cpus.iter().position(|c| *c == cpu);
-        let user = || node.counts.iter().position(|c| c.accesses() > 0);
+        let own = self.nodes[index].part.cpus.iter().position(|c| *c == cpu);
+        let user = || self.counts(index).iter().position(|c| c.accesses() > 0);
         let place = own.or_else(user).unwrap_or(0);
-        &mut node.counts[place]
+        &mut self.nodes[index].counts[place]
     }
 }

@@ -40,7 +40,7 @@ impl Hierarchy {
         let set = self.set(index, line);
         let silent = self.silent;
         let node = &mut self.nodes[index];
-        match node.array.use_line(set, line) {
+        match self.arrays.use_line(index, set, line) {
             Some(entry) => {
                 let was = *entry;
                 if was & EARLY != 0 && !silent {
@@ -112,9 +112,8 @@ impl Hierarchy {
     /// Takes a line out of an exclusive cache for the one before it.
     fn move_out(&mut self, index: usize, line: u64) -> Fetched {
         let set = self.set(index, line);
-        let node = &mut self.nodes[index];
-        let entry = match node.array.find(set, line) {
-            Some((way, _)) => node.array.remove(set, way),
+        let entry = match self.arrays.find(index, set, line) {
+            Some((way, _)) => self.arrays.remove(index, set, way),
             None => 0,
         };
         Fetched {
@@ -152,9 +151,8 @@ impl Hierarchy {
     /// brought about, nothing.
     pub(super) fn mark(&mut self, index: usize, line: u64, flags: Entry) {
         let set = self.set(index, line);
-        let array = &mut self.nodes[index].array;
-        if let Some((way, _)) = array.find(set, line) {
-            *array.entry(set, way) |= flags;
+        if let Some((way, _)) = self.arrays.find(index, set, line) {
+            *self.arrays.entry(index, set, way) |= flags;
         }
     }
 
@@ -162,13 +160,10 @@ impl Hierarchy {
     pub(super) fn insert(&mut self, path: usize, depth: usize, line: u64, flags: Entry) {
         let (index, own) = self.paths[path].caches[depth];
         let set = self.set(index, line);
-        let node = &mut self.nodes[index];
-        // Once for each cache.
-        if !std::mem::replace(&mut node.used, true) {
-            self.find_out_who_is_alone();
+        if !self.nodes[index].used {
+            self.first_use(index);
         }
-        let node = &mut self.nodes[index];
-        let old = node.array.put(set, line, flags);
+        let old = self.arrays.put(index, set, line, flags);
         // Clean lines matter to caches that include or exclude others, and there only.
         if old & VALID != 0 && (old & DIRTY != 0 || !self.paths[path].plain) {
             self.left(path, depth, own, old);
@@ -176,7 +171,7 @@ impl Hierarchy {
     }
 
     /// A line has left the cache at `depth` for another one.
-    fn left(&mut self, path: usize, depth: usize, own: usize, entry: Entry) {
+    pub(super) fn left(&mut self, path: usize, depth: usize, own: usize, entry: Entry) {
         let (index, _) = self.paths[path].caches[depth];
         let line = line_of(entry);
         let mut flags = entry & (DIRTY | SOLE);
@@ -196,7 +191,7 @@ impl Hierarchy {
             && self.nodes[behind].is(Inclusion::Exclusive)
         {
             let set = self.set(behind, line);
-            if self.nodes[behind].array.find(set, line).is_none() {
+            if self.arrays.find(behind, set, line).is_none() {
                 self.insert(path, depth + 1, line, flags);
             }
         }
@@ -208,9 +203,8 @@ impl Hierarchy {
             return None;
         }
         let set = self.set(index, line);
-        let array = &mut self.nodes[index].array;
-        let (way, _) = array.find(set, line)?;
-        Some(array.remove(set, way))
+        let (way, _) = self.arrays.find(index, set, line)?;
+        Some(self.arrays.remove(index, set, way))
     }
 
     /// The next level, or memory, gets a line that was changed.
@@ -222,10 +216,10 @@ impl Hierarchy {
         let set = self.set(index, line);
         let node = &mut self.nodes[index];
         let keeps = node.part.write == Writing::Back;
-        match node.array.find(set, line) {
+        match self.arrays.find(index, set, line) {
             Some((way, _)) => {
                 let flags = if keeps { DIRTY | SOLE } else { 0 };
-                *node.array.entry(set, way) |= flags;
+                *self.arrays.entry(index, set, way) |= flags;
             }
             None if keeps && (node.part.allocate || node.is(Inclusion::Exclusive)) => {
                 self.insert(path, depth, line, DIRTY | SOLE);

@@ -103,7 +103,7 @@ impl Hierarchy {
         while let Some((depth, line)) = self.pending.pop() {
             let (index, own) = self.paths[path].caches[depth];
             let set = self.set(index, line);
-            if self.nodes[index].array.find(set, line).is_none() {
+            if self.arrays.find(index, set, line).is_none() {
                 self.fill(path, depth, line, EARLY);
                 self.nodes[index].counts[own].prefetches += 1;
             }

@@ -6,114 +6,259 @@
 
 use super::{Hierarchy, Node, Outcome, Path, Port};
 use crate::access::Kind;
-use crate::array::{DIRTY, EARLY, SOLE};
+use crate::array::{Arrays, DIRTY, EARLY, Entry, SOLE, Wanted};
+use model::Result;
 use model::strategy::{Inclusion, Writing};
 
 /// The last access, if its first cache has its line, and nothing else is to be done for one more
 /// like it: the line is already the last that was used.
 #[derive(Clone, Copy)]
 pub(super) struct Last {
-    /// `usize::MAX`: there is none.
-    pub(super) port: usize,
-    pub(super) line: u64,
-    /// It was a write that the cache keeps.
-    pub(super) written: bool,
-    /// The cache, and the processor's place in its counts.
-    pub(super) cache: (usize, usize),
+    /// By the address of the program.
+    line: u64,
+    /// Twice the port, and one more where it was a write that the cache keeps.
+    by: usize,
 }
 
 impl Last {
     pub(super) const NONE: Last = Last {
-        port: usize::MAX,
         line: 0,
-        written: false,
-        cache: (0, 0),
+        by: usize::MAX,
     };
+
+    #[inline(always)]
+    const fn new(port: usize, line: u64, writes: bool) -> Self {
+        Last {
+            line,
+            by: 2 * port + writes as usize,
+        }
+    }
+
+    /// Is nothing else to be done for an access than to count it?
+    #[inline(always)]
+    pub(super) const fn serves(self, port: usize, line: u64, writes: bool) -> bool {
+        self.line == line && self.by.wrapping_sub(2 * port) < 2 && (!writes || self.by & 1 == 1)
+    }
 }
 
-/// What a quick look into the first cache came to.
-pub(super) enum Quick {
-    /// The access is done.
-    Served,
-    /// The line is not there; nothing was done.
-    Absent,
-    /// There is more to do.
-    Other,
+/// What remains to be done of an access that no cache up to a depth served.
+struct Rest {
+    /// The line was put into the cache at this depth and those behind it.
+    depth: usize,
+    /// What left that cache for it: a changed line, or nothing.
+    left: Entry,
+}
+
+/// With what a line is put into a cache of a short path: nobody else holds it.
+#[inline(always)]
+const fn flags_at(depth: usize, writes: bool) -> Entry {
+    match depth == 0 && writes {
+        true => SOLE | DIRTY,
+        false => SOLE,
+    }
 }
 
 impl Path {
-    /// Is nothing to be done on the way but to look for lines, put them and write them back?
-    #[inline]
-    pub(super) fn is_plain(&self, reads_only: bool) -> bool {
-        (self.alone || reads_only) && self.plain
+    /// An access to one line through caches of a short path: what [`Hierarchy::walk`] does, without
+    /// what no cache of the path asks for. How many caches missed, and what remains to be done.
+    #[inline(always)]
+    fn pass(
+        &mut self,
+        arrays: &mut Arrays,
+        column: usize,
+        writes: bool,
+        wanted: Wanted,
+    ) -> (usize, Option<Rest>) {
+        let Some((first, outer)) = self.places.split_first() else {
+            return (0, None);
+        };
+        let near = first.of(wanted);
+        if let Some(entry) = arrays.lru_use(near, wanted) {
+            if writes {
+                *entry |= DIRTY;
+            }
+            self.served[0][column] += 1;
+            return (0, None);
+        }
+        let mut further = 0;
+        for place in outer {
+            if arrays.lru_use(place.of(wanted), wanted).is_some() {
+                break;
+            }
+            further += 1;
+        }
+        let missed = 1 + further;
+        self.served[missed][column] += 1;
+        if !self.warm {
+            return (
+                missed,
+                Some(Rest {
+                    depth: missed,
+                    left: 0,
+                }),
+            );
+        }
+        for depth in (1..missed).rev() {
+            let place = outer[depth - 1];
+            let left = arrays.lru_put(place, place.of(wanted), wanted, SOLE);
+            if left & DIRTY != 0 {
+                return (missed, Some(Rest { depth, left }));
+            }
+        }
+        let left = arrays.lru_put(*first, near, wanted, flags_at(0, writes));
+        let rest = (left & DIRTY != 0).then_some(Rest { depth: 0, left });
+        (missed, rest)
     }
 }
 
 impl Hierarchy {
-    /// An access to one line that the first cache serves without anything else to do.
+    /// An access to one line, by the shortest way that does all that is to be done.
+    pub(super) fn one_line(&mut self, port: Port, kind: Kind, address: u64) -> Result<Outcome> {
+        let line = self.pages.physical(address)? >> self.bits;
+        let of_program = address >> self.bits;
+        if self.paths[port.0].is_short {
+            let missed = self.pass(port.0, kind, line);
+            self.last = Last::new(port.0, of_program, kind.writes());
+            return Ok(self.outcome(port, missed));
+        }
+        if self.first_serves(port.0, kind, line) {
+            self.paths[port.0].served[0][kind.column()] += 1;
+            self.last = Last::new(port.0, of_program, kind.writes());
+            return Ok(Outcome::SERVED);
+        }
+        self.last = Last::NONE;
+        self.walk(port, kind, address, address)
+    }
+
+    /// What an access through a short path came to.
+    #[inline(always)]
+    pub(super) fn outcome(&self, port: Port, missed: usize) -> Outcome {
+        Outcome {
+            reached: self.paths[port.0].caches.len().min(missed + 1) as u32,
+            missed: missed as u32,
+        }
+    }
+
+    /// Does the first cache serve an access without anything else to do? If not, at most the line's
+    /// place in the order of use has changed: used once more by the longer way, that is the same.
     #[inline]
-    pub(super) fn quick(&mut self, port: Port, kind: Kind, line: u64) -> Quick {
-        let path = &self.paths[port.0];
-        let Some((index, own)) = path.caches.first().copied() else {
-            return Quick::Other;
+    fn first_serves(&mut self, path: usize, kind: Kind, line: u64) -> bool {
+        let Some((index, _)) = self.paths[path].caches.first().copied() else {
+            return false;
         };
-        let node = &mut self.nodes[index];
-        let Some(mask) = node.mask else {
-            return Quick::Other;
+        let node = &self.nodes[index];
+        let Some(mask) = node.mask.filter(|_| !node.by_program) else {
+            return false;
         };
-        // Used once more by the longer way, the order of use is the same.
-        let Some(entry) = node.array.use_line((line & mask) as usize, line) else {
-            return Quick::Absent;
+        let Some(entry) = self.arrays.use_line(index, (line & mask) as usize, line) else {
+            return false;
         };
         if *entry & EARLY != 0 || node.streams.is_some() {
-            return Quick::Other;
+            return false;
         }
         if kind.writes() {
             if *entry & SOLE == 0 || node.part.write == Writing::Through {
-                return Quick::Other;
+                return false;
             }
             *entry |= DIRTY;
         }
-        node.counts[own].accesses[kind.column()] += 1;
-        self.last = Last {
-            port: port.0,
-            line,
-            written: kind.writes(),
-            cache: (index, own),
-        };
-        Quick::Served
+        true
     }
 
-    /// An access to one line that the first cache of a plain path has not: what
-    /// [`Hierarchy::walk`] does, without what no cache of the path asks for.
-    pub(super) fn miss(&mut self, path: usize, kind: Kind, line: u64) -> Outcome {
-        let column = kind.column();
-        let levels = self.paths[path].caches.len();
-        let mut found = levels;
-        for depth in 0..levels {
-            let (index, own) = self.paths[path].caches[depth];
-            let node = &mut self.nodes[index];
-            node.counts[own].accesses[column] += 1;
-            // The first one was looked up.
-            if depth > 0 {
-                let set = (line & node.mask.unwrap_or(0)) as usize;
-                if node.array.use_line(set, line).is_some() {
-                    found = depth;
-                    break;
+    /// An access to one line through caches of a short path. How many caches missed.
+    #[inline(never)]
+    pub(super) fn pass(&mut self, port: usize, kind: Kind, line: u64) -> usize {
+        let writes = kind.writes();
+        self.last = Last::new(port, line, writes);
+        let wanted = Wanted::new(line);
+        let path = &mut self.paths[port];
+        let (missed, rest) = path.pass(&mut self.arrays, kind.column(), writes, wanted);
+        if let Some(rest) = rest {
+            self.put_rest(port, wanted, writes, rest);
+        }
+        missed
+    }
+
+    /// What remains of an access through a short path.
+    #[inline(never)]
+    fn put_rest(&mut self, port: usize, wanted: Wanted, writes: bool, rest: Rest) {
+        self.warm_up(port);
+        if rest.left & DIRTY != 0 {
+            let own = self.paths[port].caches[rest.depth].1;
+            self.left(port, rest.depth, own, rest.left);
+        }
+        for depth in (0..rest.depth).rev() {
+            let place = self.paths[port].places[depth];
+            let flags = flags_at(depth, writes);
+            let left = self.arrays.lru_put(place, place.of(wanted), wanted, flags);
+            if left & DIRTY != 0 {
+                let own = self.paths[port].caches[depth].1;
+                self.left(port, depth, own, left);
+            }
+        }
+    }
+
+    /// Reads a byte at each address: as many accesses, in less time.
+    ///
+    /// # Errors
+    /// There is no frame for a page.
+    pub fn load(&mut self, port: Port, addresses: &[u64]) -> Result<()> {
+        const PART: usize = 64;
+        if !self.as_traced || !self.paths[port.0].is_short {
+            for address in addresses {
+                self.access(port, Kind::Read, *address, 1)?;
+            }
+            return Ok(());
+        }
+        self.last = Last::NONE;
+        let mut last = u64::MAX;
+        let mut far = 0;
+        for part in addresses.chunks(PART) {
+            // Where many accesses go far, their sets are seldom in the caches of the machine that
+            // computes: it fetches them while it computes others.
+            if far > PART / 8 {
+                for address in part {
+                    let wanted = Wanted::new(address >> self.bits);
+                    for place in self.paths[port.0].places.iter().skip(1) {
+                        self.arrays.prefetch(place.of(wanted));
+                    }
                 }
             }
-            node.counts[own].misses[column] += 1;
+            far = 0;
+            let mut part = part.iter();
+            while let Some((wanted, rest)) = {
+                let path = &mut self.paths[port.0];
+                let (arrays, bits) = (&mut self.arrays, self.bits);
+                part.find_map(|address| {
+                    let line = address >> bits;
+                    if line == last {
+                        path.served[0][1] += 1;
+                        return None;
+                    }
+                    last = line;
+                    let wanted = Wanted::new(line);
+                    let (missed, rest) = path.pass(arrays, 1, false, wanted);
+                    far += usize::from(missed > 1);
+                    rest.map(|rest| (wanted, rest))
+                })
+            } {
+                self.put_rest(port.0, wanted, false, rest);
+            }
         }
-        self.memory.lines_read += u64::from(found == levels);
-        for depth in (0..found).rev() {
-            let changed = depth == 0 && kind.writes();
-            let flags = if changed { SOLE | DIRTY } else { SOLE };
-            self.insert(path, depth, line, flags);
+        Ok(())
+    }
+
+    fn warm_up(&mut self, port: usize) {
+        if self.paths[port].warm {
+            return;
         }
-        Outcome {
-            reached: levels.min(found + 1) as u32,
-            missed: found as u32,
+        for depth in 0..self.paths[port].caches.len() {
+            let index = self.paths[port].caches[depth].0;
+            if !self.nodes[index].used {
+                self.first_use(index);
+            }
         }
+        self.paths[port].warm = true;
     }
 }
 
