@@ -56,6 +56,9 @@ fn expected() -> BTreeSet<String> {
         "001-fig5-model",
         "001-fig7-model",
         "001-fig8-model",
+        "004-fig10-model",
+        "004-fig11-model",
+        "004-fig12-model",
     ];
     all.extend(others.map(str::to_owned));
     all.into_iter().collect()

@@ -7,7 +7,10 @@
 //! accesses as take [`PART`] of its WCET alone with the colors of S1, and as many in every scenario;
 //! what it takes beyond that is what others do to its caches.
 //!
-//! S1: each task has a super color of its own. S3: all have the same one. S2 differs from S1 by what
+//! Each draw reads and changes the task's generator of random numbers, which is on its heap (004
+//! Fig. 9). S1: each task has a super color of its own. S3: all have the same one; their generators
+//! are what is first taken from the common heap and lie side by side, four in a line ("possibly
+//! sharing the same cache lines"), unless [`Options::apart`] says otherwise. S2 differs from S1 by what
 //! the operating system does to the caches; there is none in the model, so that S2 is S1 (in the
 //! paper its factors are one).
 
@@ -49,6 +52,8 @@ pub struct Options {
     pub wss: Vec<Bytes>,
     /// What an access takes that the first cache serves, with its computing. Default: 10 ns.
     pub access: Duration,
+    /// In S3, has each generator of random numbers a line of its own? Default: no.
+    pub apart: bool,
     /// Seed of the sets and of what tasks draw. Default: 1.
     pub seed: u64,
     /// The command that does it again, for the result.
@@ -65,6 +70,7 @@ impl Options {
             hasten: 1,
             wss: experiment::multicore::SIZES.to_vec(),
             access: Duration::from_nanos(10),
+            apart: false,
             seed: 1,
             command: String::new(),
         }
@@ -153,6 +159,7 @@ pub fn run(options: &Options, watch: &dyn Watch) -> Result<Compared> {
         jobs: options.jobs,
         hasten: options.hasten,
         access: options.access,
+        apart: options.apart,
         rows: told::rows(&pairs),
         interrupted: pairs.len() < planned,
         provenance: Provenance {
@@ -168,6 +175,16 @@ struct Lab<'a> {
     colors: u64,
     platform: &'a Platform,
     options: &'a Options,
+}
+
+/// Bytes from a generator of random numbers to the next in the heap: one word, and what the heap
+/// keeps of it.
+const GENERATOR: u64 = 16;
+
+/// Where a task's memory is: its pages by their numbers, and the address of its generator.
+struct Placed {
+    pages: Vec<u64>,
+    generator: u64,
 }
 
 /// Which memory tasks have.
@@ -198,10 +215,11 @@ impl Lab<'_> {
         }))
     }
 
-    /// The pages of each task: as many super colors as tasks, one for a heap without color and one
+    /// The memory of each task: as many super colors as tasks, one for a heap without color and one
     /// for the operating system (004 §IV).
-    fn placed(&self, set: &TaskSet, how: Super) -> Result<Vec<Vec<u64>>> {
-        let supers = set.timings().len() as u64 + 2;
+    fn placed(&self, set: &TaskSet, how: Super) -> Result<Vec<Placed>> {
+        let count = set.timings().len() as u64;
+        let supers = count + 2;
         let each = self.colors / supers;
         if each == 0 {
             return Err(Error::new(format!(
@@ -210,24 +228,40 @@ impl Lab<'_> {
             ))
             .remedy("choose a platform with more colors"));
         }
+        let distance = match self.options.apart {
+            true => u64::from(self.shape.line),
+            false => GENERATOR,
+        };
+        let shared = (count * distance).div_ceil(self.page);
         let pages = |id: TaskId| set.wss(id).map_or(0, Bytes::get).div_ceil(self.page);
-        let most: u64 = set.ids().map(pages).sum();
+        let most = set.ids().map(|id| 1 + pages(id)).sum::<u64>() + shared;
         let frames = (most + 1) * self.colors;
         let mut memory = Memory::new(Coloring::Plain, frames, self.colors)?;
         let mut taken = vec![0; set.timings().len()];
+        let mut take = |place: usize| {
+            let color = place as u64 * each + taken[place] % each;
+            taken[place] += 1;
+            memory.take(Color(color as u16))
+        };
+        let first: Vec<u64> = match how {
+            Super::Own => Vec::new(),
+            Super::Same => (0..shared).map(|_| take(0)).collect::<Result<_>>()?,
+        };
         set.ids()
             .map(|id| {
-                let place = match how {
-                    Super::Own => id.index(),
-                    Super::Same => 0,
+                let (place, generator) = match how {
+                    Super::Own => (id.index(), take(id.index())? * self.page),
+                    Super::Same => {
+                        let offset = u64::from(id.0) * distance;
+                        let page = first[(offset / self.page) as usize];
+                        (0, page * self.page + offset % self.page)
+                    }
                 };
-                (0..pages(id))
-                    .map(|_| {
-                        let color = place as u64 * each + taken[place] % each;
-                        taken[place] += 1;
-                        memory.take(Color(color as u16))
-                    })
-                    .collect()
+                let pages = (0..pages(id)).map(|_| take(place));
+                Ok(Placed {
+                    pages: pages.collect::<Result<_>>()?,
+                    generator,
+                })
             })
             .collect()
     }
@@ -238,23 +272,23 @@ impl Lab<'_> {
         drawn: &Drawn,
         set: &TaskSet,
         id: TaskId,
-        pages: Vec<u64>,
+        placed: Placed,
         count: u64,
     ) -> Box<dyn Accesses> {
         let size = set.wss(id).map_or(0, Bytes::get);
         let seed = self.options.seed ^ ((u64::from(id.0) + 1) << 32) ^ drawn.number;
-        let memory = touching::Pages::new(pages, self.page);
+        let memory = touching::Pages::new(placed.pages, self.page);
         match id == drawn.best_effort {
             true => Box::new(Going::new(memory, size, count, seed)),
-            false => Box::new(Drawing::new(memory, size, count, seed)),
+            false => Box::new(Drawing::new(memory, placed.generator, size, count, seed)),
         }
     }
 
     /// How many accesses a job of each task has: as many as take [`PART`] of its WCET alone.
     fn counts(&self, drawn: &Drawn, set: &TaskSet) -> Result<Vec<u64>> {
         let placed = self.placed(set, Super::Own)?;
-        let count = |(id, pages): (TaskId, Vec<u64>)| {
-            let each = self.alone(self.accesses(drawn, set, id, pages, u64::MAX), set, id)?;
+        let count = |(id, placed): (TaskId, Placed)| {
+            let each = self.alone(self.accesses(drawn, set, id, placed, u64::MAX), set, id)?;
             let wcet = set.timings()[id.index()].wcet.nanos() as f64;
             Ok(((PART * wcet / each) as u64).max(1))
         };
@@ -295,7 +329,7 @@ impl Lab<'_> {
         let placed = self.placed(set, how)?;
         let both = set.ids().zip(placed).zip(counts);
         let accesses = both
-            .map(|((id, pages), count)| self.accesses(drawn, set, id, pages, *count))
+            .map(|((id, placed), count)| self.accesses(drawn, set, id, placed, *count))
             .collect();
         let access = self.options.access.nanos();
         let computing: Vec<Duration> = counts
@@ -401,6 +435,23 @@ mod tests {
             assert!(row.tasks > 10 && row.given_up == [0, 0], "{row:?}");
             assert!(row.worst > 1.0 && row.average > 1.0, "{row:?}");
             assert!(row.missed_percent[1] >= row.missed_percent[0], "{row:?}");
+        }
+    }
+
+    /// The generators of the tasks are all that S3 adds where working sets fit side by side.
+    #[test]
+    fn generators_in_common_lines_make_jobs_longer() {
+        let together = run(&options(32), &Silent).unwrap();
+        let apart = Options {
+            apart: true,
+            ..options(32)
+        };
+        let apart = run(&apart, &Silent).unwrap();
+        for (together, apart) in together.rows.iter().zip(&apart.rows) {
+            assert!(
+                together.average > 1.1 * apart.average,
+                "{together:?} {apart:?}"
+            );
         }
     }
 

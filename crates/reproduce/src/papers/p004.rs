@@ -2,6 +2,7 @@
 
 use crate::entry::{Entry, State};
 use crate::reading::{Answers, cache_colors, cache_line, cache_size, cache_ways, processors};
+use serde_json::Value;
 
 const MULTICORE: [&str; 2] = [
     "color experiment multicore --quick -o out",
@@ -46,7 +47,7 @@ fn figure_10() -> Entry {
         "execution times in S2 and S3 against S1, worst and average",
         "§IV-B",
     );
-    for (name, scheduler) in [("P-EDF", "p-edf"), ("G-EDF", "g-edf")] {
+    for (name, scheduler) in SCHEDULERS {
         for kib in SIZES {
             for (word, key) in [("worst", "worst"), ("average", "average")] {
                 let what = |s: &str| format!("{name}, {kib} KB, {word} factor of {s}");
@@ -59,27 +60,29 @@ fn figure_10() -> Entry {
     entry.note("The paper prints that factors of S2 are one; those of S3 are in a picture.")
 }
 
+/// The tasks that missed a deadline in S1 and in S3, in percent, by working set size (§IV-C).
+const MISSED: [(&str, &str, [f64; 4], [f64; 4]); 2] = [
+    (
+        "P-EDF",
+        "p-edf",
+        [0.0, 0.0, 0.0, 54.93],
+        [57.75, 70.42, 74.65, 93.02],
+    ),
+    (
+        "G-EDF",
+        "g-edf",
+        [0.0, 0.0, 18.0, 92.0],
+        [93.0, 93.02, 93.92, 97.67],
+    ),
+];
+
 fn figure_11() -> Entry {
     let mut entry = measured(
         "004-fig11",
         "tasks that missed a deadline, by working set size",
         "§IV-C",
     );
-    let percent = [
-        (
-            "P-EDF",
-            "p-edf",
-            [0.0, 0.0, 0.0, 54.93],
-            [57.75, 70.42, 74.65, 93.02],
-        ),
-        (
-            "G-EDF",
-            "g-edf",
-            [0.0, 0.0, 18.0, 92.0],
-            [93.0, 93.02, 93.92, 97.67],
-        ),
-    ];
-    for (name, scheduler, s1, s3) in percent {
+    for (name, scheduler, s1, s3) in MISSED {
         for (at, kib) in SIZES.into_iter().enumerate() {
             for (scenario, place, value) in [("S1", S1, s1[at]), ("S3", S3, s3[at])] {
                 entry = entry.elsewhere(
@@ -96,7 +99,7 @@ fn figure_11() -> Entry {
 
 fn figure_12() -> Entry {
     let mut entry = measured("004-fig12", "time until all jobs were done", "§IV-C");
-    for (name, scheduler) in [("P-EDF", "p-edf"), ("G-EDF", "g-edf")] {
+    for (name, scheduler) in SCHEDULERS {
         for kib in SIZES {
             for (scenario, place) in [("S1", S1), ("S3", S3)] {
                 entry = entry.unprinted(
@@ -111,6 +114,135 @@ fn figure_12() -> Entry {
         "The text prints 40 s for S3 under G-EDF at 32 KB and S1 under G-EDF at 128 KB: 200 jobs of \
          a period of 200 ms. The quick size has 10 jobs of 20 ms.",
     )
+}
+
+const MODEL: [&str; 2] = [
+    "cache multicore --platform i7-2600 --sets 1 --jobs 1 --hasten 50",
+    "cache multicore --platform i7-2600 --sets 10 --jobs 20 --hasten 20",
+];
+
+/// The row of a scheduler and a size in the model.
+fn modelled<'a>(a: &'a Answers, scheduler: &str, kib: u32) -> Option<&'a Value> {
+    let rows = a.get(0, "/rows")?.as_array()?;
+    rows.iter().find(|row| {
+        row["scheduler"] == scheduler && row["wss_bytes"].as_u64() == Some(u64::from(kib) << 10)
+    })
+}
+
+/// A number of it.
+fn of_row(
+    scheduler: &'static str,
+    kib: u32,
+    key: &'static str,
+) -> impl Fn(&Answers) -> Option<f64> {
+    move |a| modelled(a, scheduler, kib)?[key].as_f64()
+}
+
+/// A number of it in S1 or S3.
+fn in_scenario(
+    scheduler: &'static str,
+    kib: u32,
+    key: &'static str,
+    scenario: usize,
+) -> impl Fn(&Answers) -> Option<f64> {
+    move |a| modelled(a, scheduler, kib)?[key][scenario].as_f64()
+}
+
+/// S1 and S3 in the answers of the model.
+const MODEL_S1: usize = 0;
+const MODEL_S3: usize = 1;
+
+const SCHEDULERS: [(&str, &str); 2] = [("P-EDF", "p-edf"), ("G-EDF", "g-edf")];
+
+/// Does one hold for each scheduler and size in the model?
+fn for_all(a: &Answers, holds: impl Fn(&Value) -> Option<bool>) -> Option<bool> {
+    let mut yes = true;
+    for (_, scheduler) in SCHEDULERS {
+        for kib in SIZES {
+            yes &= holds(modelled(a, scheduler, kib)?)?;
+        }
+    }
+    Some(yes)
+}
+
+fn in_model(id: &str, title: &str, place: &str) -> Entry {
+    let differs = "in a model of the caches of the i7-2600 with delays of a Xeon, without its \
+                   operating system, where no two misses overlap; 20 jobs of a twentieth of the \
+                   times (docs/cache.md); S2 is S1";
+    Entry::new(id, title, place, State::InPart(differs.to_owned())).run_sized(MODEL[0], MODEL[1])
+}
+
+fn model_10() -> Entry {
+    let mut entry = in_model(
+        "004-fig10-model",
+        "execution times in S3 against S1, worst and average, in a model",
+        "§IV-B",
+    );
+    for (name, scheduler) in SCHEDULERS {
+        for kib in SIZES {
+            for (word, key) in [("worst", "worst"), ("average", "average")] {
+                let what = format!("{name}, {kib} KB, {word} factor of S3");
+                entry = entry.unprinted(&what, "", of_row(scheduler, kib, key));
+            }
+        }
+    }
+    entry.holds("jobs take longer in S3 than in S1, with every size", |a| {
+        for_all(a, |row| {
+            Some(row["worst"].as_f64()? > 1.0 && row["average"].as_f64()? > 1.0)
+        })
+    })
+}
+
+fn model_11() -> Entry {
+    let mut entry = in_model(
+        "004-fig11-model",
+        "tasks that missed a deadline, by working set size, in a model",
+        "§IV-C",
+    );
+    for (name, scheduler, s1, s3) in MISSED {
+        for (at, kib) in SIZES.into_iter().enumerate() {
+            for (word, scenario, value) in [("S1", MODEL_S1, s1[at]), ("S3", MODEL_S3, s3[at])] {
+                let what = format!("{name}, {kib} KB, {word}");
+                let ours = in_scenario(scheduler, kib, "missed_percent", scenario);
+                entry = entry.elsewhere(&what, value, "%", ours);
+            }
+        }
+    }
+    entry.holds("no fewer tasks miss in S3 than in S1", |a| {
+        for_all(a, |row| {
+            let missed = &row["missed_percent"];
+            Some(missed[MODEL_S3].as_f64()? >= missed[MODEL_S1].as_f64()?)
+        })
+    })
+}
+
+fn model_12() -> Entry {
+    let mut entry = in_model(
+        "004-fig12-model",
+        "time until all jobs were done, in a model",
+        "§IV-C",
+    );
+    for (name, scheduler) in SCHEDULERS {
+        for kib in SIZES {
+            for (word, scenario) in [("S1", MODEL_S1), ("S3", MODEL_S3)] {
+                let nanos = in_scenario(scheduler, kib, "total_ns", scenario);
+                entry = entry.unprinted(&format!("{name}, {kib} KB, {word}"), "ms", move |a| {
+                    Some(nanos(a)? / 1e6)
+                });
+            }
+        }
+    }
+    entry
+        .holds("S3 takes no less time than S1", |a| {
+            for_all(a, |row| {
+                let total = &row["total_ns"];
+                Some(total[MODEL_S3].as_f64()? >= total[MODEL_S1].as_f64()?)
+            })
+        })
+        .note(
+            "The text prints 40 s where hardly anything is late: 200 jobs of a period of 200 ms. \
+             Here that is 200 ms: 20 jobs of 10 ms.",
+        )
 }
 
 fn machine(id: &str, title: &str, place: &str, state: State) -> Entry {
@@ -199,6 +331,9 @@ pub fn entries() -> Vec<Entry> {
         figure_10(),
         figure_11(),
         figure_12(),
+        model_10(),
+        model_11(),
+        model_12(),
         machine("004-tab1", "the Intel i7-2600", "§IV-A", State::Drawn)
             .number("hardware threads", (8.0, 0.0), "", |a| processors(a, 0))
             .number("L1 for data", (32.0, 0.0), "KiB", |a| cache_size(a, 0, 1))

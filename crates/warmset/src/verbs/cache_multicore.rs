@@ -14,7 +14,8 @@ Examples:
 
 Sets are drawn as in 004 §IV-A until GFB refuses them for G-EDF, or best fit for P-EDF. Tasks draw what they read from their array \
 with replacement and write every fifth; the task of lowest priority walks 512 KiB from a random place on in each period. A job has \
-as many accesses as take 0.9 of its WCET alone. S1: a super color each; S3: one for all. Factors are of S3 against S1.";
+as many accesses as take 0.9 of its WCET alone. S1: a super color each; S3: one for all, with the tasks' generators of random numbers \
+side by side in its first lines. Factors are of S3 against S1.";
 
 /// Options of `warmset cache multicore`.
 #[derive(clap::Args, Debug)]
@@ -37,6 +38,9 @@ pub struct Args {
     /// What an access takes that the first cache serves, with its computing
     #[arg(long, value_name = "TIME", default_value = "10ns")]
     access: Duration,
+    /// In S3, give each task's generator of random numbers a line of its own
+    #[arg(long)]
+    apart: bool,
     #[command(flatten)]
     seed: Seed,
     #[command(flatten)]
@@ -55,6 +59,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             false => args.wss.clone(),
         },
         access: args.access,
+        apart: args.apart,
         seed: args.seed.seed,
         command: command::without_outputs(),
         ..usual

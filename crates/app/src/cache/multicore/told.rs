@@ -19,6 +19,9 @@ pub struct Compared {
     /// What an access takes that the first cache serves, with its computing.
     #[serde(rename = "access_ns", with = "time::ns")]
     pub access: Duration,
+    /// Has each generator of random numbers a line of its own in S3?
+    #[serde(rename = "generators_apart")]
+    pub apart: bool,
     /// Each scheduler with each size.
     pub rows: Vec<Row>,
     /// Did the user stop it? What is told is of the sets that were done.
