@@ -84,11 +84,13 @@ impl Cachegrind {
         let mut outcome = Outcome {
             reached: 1,
             missed: 0,
+            given: false,
         };
         if self.misses(first, lines, column) {
             outcome = Outcome {
                 reached: 2,
                 missed: 1 + u32::from(self.misses(LAST, lines, column)),
+                given: false,
             };
         }
         Ok(outcome)

@@ -78,6 +78,8 @@ struct Path {
 struct Reached {
     asked: u32,
     missed: u32,
+    /// A line came from another processor that had changed it.
+    given: bool,
 }
 
 /// The caches of a platform.
@@ -110,6 +112,8 @@ pub struct Outcome {
     pub reached: u32,
     /// How many of them, from the first on, missed a line of it.
     pub missed: u32,
+    /// Another processor had changed a line of it, and gave that.
+    pub given: bool,
 }
 
 impl Outcome {
@@ -117,6 +121,7 @@ impl Outcome {
     const SERVED: Outcome = Outcome {
         reached: 1,
         missed: 0,
+        given: false,
     };
 }
 
@@ -244,7 +249,11 @@ impl Hierarchy {
                 self.write(port.0, line);
             }
         }
-        let Reached { asked, missed } = self.reached;
+        let Reached {
+            asked,
+            missed,
+            given,
+        } = self.reached;
         self.prefetch_pending(port.0);
         let column = kind.column();
         for (depth, (index, own)) in self.paths[port.0].caches.iter().enumerate() {
@@ -255,6 +264,7 @@ impl Hierarchy {
         Ok(Outcome {
             reached: asked.trailing_ones(),
             missed: missed.trailing_ones(),
+            given,
         })
     }
 

@@ -115,6 +115,7 @@ impl Hierarchy {
             self.counted_at(index, path).interventions += 1;
         }
         others.was_dirty = true;
+        self.reached.given = true;
     }
 
     /// Where to count what happens to a cache: with the processor of the path if it is one of its

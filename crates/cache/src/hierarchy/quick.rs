@@ -136,6 +136,7 @@ impl Hierarchy {
         Outcome {
             reached: self.paths[port.0].caches.len().min(missed + 1) as u32,
             missed: missed as u32,
+            given: false,
         }
     }
 

@@ -37,6 +37,8 @@ struct Cpu {
     port: Port,
     /// What an access waits by the number of caches that miss.
     waits: Vec<u64>,
+    /// What it waits besides where another processor has changed its line.
+    intervention: u64,
     polluter: Option<Polluter>,
 }
 
@@ -75,6 +77,7 @@ impl<'a> Scene<'a> {
                 id: *id,
                 port: caches.port(*id, Kind::Read)?,
                 waits: waits(platform, shape, *id)?,
+                intervention: intervention(shape, *id),
                 polluter: (load == Load::Load).then_some(Polluter {
                     first: begin + place as u64 * array,
                     lines: array / line,
@@ -189,8 +192,27 @@ impl<'a> Scene<'a> {
     fn access(&mut self, place: usize, address: u64) -> Result<u64> {
         let cpu = &self.cpus[place];
         let outcome = self.caches.access(cpu.port, Kind::Modify, address, 4)?;
-        Ok(cpu.waits[outcome.missed as usize])
+        let missed = outcome.missed as usize;
+        // What came through memory waited for memory, whoever had it.
+        let is_shared = missed + 1 < cpu.waits.len();
+        let given = if outcome.given && is_shared {
+            cpu.intervention
+        } else {
+            0
+        };
+        Ok(cpu.waits[missed] + given)
     }
+}
+
+/// What it costs that a line was changed by a processor behind a common cache: it is written there
+/// before it is read. Where the platform has no price for it, a fill of the first cache.
+fn intervention(shape: &Shape, cpu: CpuId) -> u64 {
+    let first = shape.path(cpu, false).first().copied();
+    let price = first.and_then(|index| {
+        let strategy = shape.parts[index].strategy;
+        strategy.intervention.or(strategy.fill)
+    });
+    price.map_or(0, |price| price.pessimistic.nanos())
 }
 
 /// What an access waits by the number of caches that miss.
