@@ -10,8 +10,9 @@ use app::cache::short::{self, Ran, Task};
 use model::strategy::Writing;
 use model::table::{Look, Table};
 use model::{Duration, Result, files};
+use serde::Serialize;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const SHORT: &str = "\
 Examples:
@@ -24,15 +25,57 @@ Each run executes its code. The filter reads two words of 4 bytes a coefficient 
 platform has to give `fill` for each cache; the flooder reads and changes as many lines as the colored cache has, and executes twice \
 the first level. Single writer: the flooder only reads lines of the task's colors.";
 
-/// Options of `warmset cache filter`, `cosine` and `fourier`.
+/// Whose caches they are, and how these write.
 #[derive(clap::Args, Debug)]
-#[command(after_long_help = SHORT)]
-pub struct ShortArgs {
+struct Caches {
     #[command(flatten)]
     on: On,
     /// All caches write so, whatever the platform says: `through` or `back`
     #[arg(long, value_name = "HOW")]
     write: Option<Writing>,
+}
+
+/// How the answer is shown.
+#[derive(clap::Args, Debug)]
+struct Shown {
+    /// Draw the ratios of the table as curves, as SVG
+    #[arg(long, value_name = "FILE", value_parser = new_file)]
+    picture: Option<PathBuf>,
+    #[command(flatten)]
+    answered: Answered,
+}
+
+impl Shown {
+    /// Writes the picture, where one is asked for and there is one, and gives the answer.
+    fn give<T: Serialize>(
+        &self,
+        seen: &T,
+        picture: Option<String>,
+        table: impl FnOnce(&T, Look) -> String,
+    ) -> Result<Answer> {
+        if let (Some(path), Some(picture)) = (&self.picture, picture) {
+            files::write(path, picture)?;
+            note(&format!("wrote {}", path.display()));
+        }
+        self.answered.give(|look| table(seen, look), seen)?;
+        Ok(Answer::Yes)
+    }
+}
+
+/// What was given, or what is usual.
+fn given_or<T: Clone>(given: &[T], usual: Vec<T>) -> Vec<T> {
+    match given {
+        [] => usual,
+        _ => given.to_vec(),
+    }
+}
+
+/// Options of `warmset cache filter`, `cosine` and `fourier`.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = SHORT)]
+pub struct ShortArgs {
+    #[command(flatten)]
+    caches: Caches,
     /// Numbers of coefficients or points [default: 4 to 8192 as in 001 Fig. 4, 16 to 4096]
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     sizes: Vec<u32>,
@@ -43,38 +86,23 @@ pub struct ShortArgs {
     /// Words of code that each run executes
     #[arg(long, value_name = "N", default_value_t = 100)]
     code: u32,
-    /// Draw c_max / c_min over the number of coefficients or points, as SVG
-    #[arg(long, value_name = "FILE", value_parser = new_file)]
-    picture: Option<PathBuf>,
     #[command(flatten)]
-    answered: Answered,
+    shown: Shown,
 }
 
 /// Runs `warmset cache filter`, `cosine` and `fourier`.
 pub fn short(task: Task, args: &ShortArgs) -> Result<Answer> {
     let options = short::Options {
         task,
-        on: args.on.choice(),
-        write: args.write,
+        on: args.caches.on.choice(),
+        write: args.caches.write,
         sizes: args.sizes.clone(),
         step: args.step.unwrap_or(task.usual_step()),
         code: args.code,
     };
     let seen = short::run(&options, &command::without_outputs())?;
-    draw(
-        args.picture.as_deref(),
-        seen.figure()?.map(|figure| figure.to_svg()),
-    )?;
-    args.answered.give(|look| shorts(&seen, look), &seen)?;
-    Ok(Answer::Yes)
-}
-
-fn draw(path: Option<&Path>, svg: Option<String>) -> Result<()> {
-    if let (Some(path), Some(svg)) = (path, svg) {
-        files::write(path, svg)?;
-        note(&format!("wrote {}", path.display()));
-    }
-    Ok(())
+    let picture = seen.figure()?.map(|figure| figure.to_svg());
+    args.shown.give(&seen, picture, shorts)
 }
 
 fn shorts(seen: &Ran, look: Look) -> String {
@@ -138,10 +166,7 @@ two accesses; with whole submatrices, when the one is done in which its time is 
 #[command(after_long_help = MATRIX)]
 pub struct MatrixArgs {
     #[command(flatten)]
-    on: On,
-    /// All caches write so, whatever the platform says: `through` or `back`
-    #[arg(long, value_name = "HOW")]
-    write: Option<Writing>,
+    caches: Caches,
     /// Time slices [default: 25us to 1ms, as in 001 Fig. 7]
     #[arg(long, value_name = "TIME,…", value_delimiter = ',')]
     slices: Vec<Duration>,
@@ -151,33 +176,23 @@ pub struct MatrixArgs {
     /// Words of code that each element executes
     #[arg(long, value_name = "N", default_value_t = 100)]
     code: u32,
-    /// Draw c_max / c_min over the time slices, as SVG
-    #[arg(long, value_name = "FILE", value_parser = new_file)]
-    picture: Option<PathBuf>,
     #[command(flatten)]
-    answered: Answered,
+    shown: Shown,
 }
 
 /// Runs `warmset cache matrix`.
 pub fn matrix(args: &MatrixArgs) -> Result<Answer> {
-    let usual = matrix::Options::new(args.on.choice());
+    let usual = matrix::Options::new(args.caches.on.choice());
     let options = matrix::Options {
-        write: args.write,
+        write: args.caches.write,
         step: args.step,
         code: args.code,
-        slices: match args.slices.is_empty() {
-            true => usual.slices.clone(),
-            false => args.slices.clone(),
-        },
-        ..usual
+        slices: given_or(&args.slices, usual.slices),
+        on: usual.on,
     };
     let seen = matrix::run(&options, &command::without_outputs())?;
-    draw(
-        args.picture.as_deref(),
-        seen.figure()?.map(|figure| figure.to_svg()),
-    )?;
-    args.answered.give(|look| products(&seen, look), &seen)?;
-    Ok(Answer::Yes)
+    let picture = seen.figure()?.map(|figure| figure.to_svg());
+    args.shown.give(&seen, picture, products)
 }
 
 fn products(seen: &Multiplied, look: Look) -> String {
@@ -250,10 +265,7 @@ own; unpartitioned, those of the two matrices. Where the filter leaves the produ
 #[command(after_long_help = COMBINED)]
 pub struct CombinedArgs {
     #[command(flatten)]
-    on: On,
-    /// All caches write so, whatever the platform says: `through` or `back`
-    #[arg(long, value_name = "HOW")]
-    write: Option<Writing>,
+    caches: Caches,
     /// Activations of the filter in a second [default: 2000 to 20000, as in 001 Fig. 8]
     #[arg(long, value_name = "HZ,…", value_delimiter = ',')]
     rates: Vec<u32>,
@@ -269,35 +281,25 @@ pub struct CombinedArgs {
     /// Words of code that each element of the product, and each activation, execute
     #[arg(long, value_name = "N", default_value_t = 100)]
     code: u32,
-    /// Draw the ratio over rates, as SVG
-    #[arg(long, value_name = "FILE", value_parser = new_file)]
-    picture: Option<PathBuf>,
     #[command(flatten)]
-    answered: Answered,
+    shown: Shown,
 }
 
 /// Runs `warmset cache combined`.
 pub fn combined(args: &CombinedArgs) -> Result<Answer> {
-    let usual = combined::Options::new(args.on.choice());
+    let usual = combined::Options::new(args.caches.on.choice());
     let options = combined::Options {
-        write: args.write,
+        write: args.caches.write,
         step: args.step,
         code: args.code,
         coefficients: args.coefficients,
         switch: args.switch,
-        rates: match args.rates.is_empty() {
-            true => usual.rates.clone(),
-            false => args.rates.clone(),
-        },
-        ..usual
+        rates: given_or(&args.rates, usual.rates),
+        on: usual.on,
     };
     let seen = combined::run(&options, &command::without_outputs())?;
-    draw(
-        args.picture.as_deref(),
-        seen.figure()?.map(|figure| figure.to_svg()),
-    )?;
-    args.answered.give(|look| pairs(&seen, look), &seen)?;
-    Ok(Answer::Yes)
+    let picture = seen.figure()?.map(|figure| figure.to_svg());
+    args.shown.give(&seen, picture, pairs)
 }
 
 fn pairs(seen: &Combined, look: Look) -> String {
