@@ -89,12 +89,14 @@ fn random(given: &str) -> Result<TaskSet> {
     let [tasks, total, seed] = words[..] else {
         return Err(bad());
     };
+    let count: u32 = tasks.parse().map_err(|_| bad())?;
     let recipe = Recipe {
         amount: Amount::Total {
             method: Method::RandFixedSum,
-            tasks: tasks.parse().map_err(|_| bad())?,
+            tasks: count,
             total: total.parse()?,
-            range: Range::new(0.02, 0.8)?,
+            // So many that each has to be small.
+            range: Range::new(if count > 100 { 0.002 } else { 0.02 }, 0.8)?,
         },
         periods: "uniform:10ms-60ms".parse()?,
         deadlines: "implicit".parse()?,

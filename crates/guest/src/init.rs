@@ -3,6 +3,9 @@
 
 use crate::archive;
 use crate::case::{self, Case};
+use crate::commands;
+use crate::ordinary::Look;
+use crate::rounds;
 use analyze::assign::{self, How};
 use kernel::plan::Given;
 use machine::Machine;
@@ -13,7 +16,7 @@ use rustix::mount::{MountFlags, mount};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::time::Instant;
 use trace::{FileSink, Header, Origin, Stage};
 use workload::{Until, Work};
@@ -21,6 +24,8 @@ use workload::{Until, Work};
 /// Where traces go.
 const PORT: &str = "/dev/vport0p1";
 const CASES: &str = "/cases";
+/// Of policies that decide at quanta.
+const QUANTUM: Duration = Duration::from_millis(1);
 /// How long a process may take to come to its end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -45,9 +50,10 @@ fn all() -> Result<()> {
     let port = fs::OpenOptions::new().write(true).open(PORT);
     let mut port = port.map_err(|e| Error::io(PORT, "open the port", &e))?;
     let broken = |e: std::io::Error| Error::io(PORT, "write to the port", &e);
+    let look = Look::first()?;
     for case in cases()? {
         let begun = Instant::now();
-        let said = watched(&case);
+        let said = watched(&case, &look);
         let (what, file) = match &said {
             Ok(()) => ("well".to_owned(), "well".to_owned()),
             Err(e) => (format!("error: {e}"), e.to_string()),
@@ -66,6 +72,8 @@ fn all() -> Result<()> {
         }
         let _ = fs::remove_file(&path);
     }
+    commands::all(&look, &mut port)?;
+    rounds::all(&look, &mut port)?;
     archive::finish(&mut port).map_err(broken)
 }
 
@@ -79,22 +87,9 @@ fn trace_of(case: &Case) -> PathBuf {
 }
 
 /// Runs a case in a process of its own, and looks whether the kernel is as it was before.
-fn watched(case: &Case) -> Result<()> {
+fn watched(case: &Case, look: &Look) -> Result<()> {
     let failed = |what: String| Err(Error::new(what).at(&case.name));
-    let mut child = Command::new("/init")
-        .args(["run", &case.name])
-        .spawn()
-        .map_err(|e| Error::io("/init", "start it", &e))?;
-    let ended = |child: &mut Child, limit: Duration| {
-        let late = Instant::now() + std::time::Duration::from_nanos(limit.nanos());
-        while Instant::now() < late {
-            if let Ok(Some(status)) = child.try_wait() {
-                return Some(status);
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        None
-    };
+    let mut child = start(&["run", &case.name])?;
     if let Some(after) = case.kill {
         if ended(&mut child, after).is_some() {
             return failed("it ended before it could be killed".to_owned());
@@ -103,15 +98,34 @@ fn watched(case: &Case) -> Result<()> {
     }
     let Some(status) = ended(&mut child, PATIENCE) else {
         let _ = child.kill();
+        let _ = child.wait();
         return failed(format!("it does not come to its end within {PATIENCE}"));
     };
     if !status.success() && case.kill.is_none() {
         return failed(format!("it ended with {status}"));
     }
-    match fs::read_to_string("/sys/kernel/sched_ext/state") {
-        Ok(state) if state.trim() == "disabled" => Ok(()),
-        state => failed(format!("sched_ext is left behind: {state:?}")),
+    look.again()
+}
+
+/// Starts this program with these words.
+///
+/// # Errors
+/// It cannot be started.
+pub(crate) fn start(words: &[&str]) -> Result<Child> {
+    let child = Command::new("/init").args(words).spawn();
+    child.map_err(|e| Error::io("/init", "start it", &e))
+}
+
+/// Waits for the end of a process, and no longer than this.
+pub(crate) fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let late = Instant::now() + std::time::Duration::from_nanos(limit.nanos());
+    while Instant::now() < late {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
     }
+    None
 }
 
 /// Runs the case of this name, in this process.
@@ -123,14 +137,18 @@ pub fn run(name: &str) -> Result<()> {
     let Some(case) = cases.iter().find(|case| case.name == name) else {
         return Err(Error::new(format!("there is no case `{name}`")));
     };
-    match one(case, &trace_of(case))? {
+    match one(case, &trace_of(case), |_, work| work)?.lost {
         0 => Ok(()),
         lost => Err(Error::new(format!("{lost} events are lost"))),
     }
 }
 
-/// Runs a case. Returns how many events were lost.
-fn one(case: &Case, path: &Path) -> Result<u64> {
+/// Runs a case. `change` may put another work in the place of a task's, by its place in the set.
+pub(crate) fn one(
+    case: &Case,
+    path: &Path,
+    change: impl Fn(usize, Box<dyn Work>) -> Box<dyn Work>,
+) -> Result<kernel::Outcome> {
     let machine = machine::this_machine()?;
     let platform = &machine.platform;
     let set = case.tasks(|name| {
@@ -142,7 +160,7 @@ fn one(case: &Case, path: &Path) -> Result<u64> {
         set: &set,
         platform,
         assignment: assignment.as_ref(),
-        quantum: Duration::from_millis(1),
+        quantum: QUANTUM,
     };
     let plan = case.policy.plan(&setup)?;
     let given = Given {
@@ -155,13 +173,15 @@ fn one(case: &Case, path: &Path) -> Result<u64> {
     let stage = Stage {
         policy: case.policy.to_string(),
         assignment,
-        quantum: None,
+        quantum: case.policy.quantum(QUANTUM)?,
     };
     let mut sink: FileSink<File> = FileSink::create(path, &header(case, &set, &machine, stage))?;
-    let works = works(case, &set)?;
-    let outcome = kernel::engine::run(&plan, &set, works, &Silent, &mut sink, |_| {})?;
+    let works = works(case, &set)?.into_iter().enumerate();
+    let works = works.map(|(task, work)| change(task, work)).collect();
+    let settings = kernel::Settings::default();
+    let outcome = kernel::run(plan, &set, works, &settings, &Silent, &mut sink, |_| {})?;
     sink.finish()?;
-    Ok(outcome.lost)
+    Ok(outcome)
 }
 
 fn works(case: &Case, set: &TaskSet) -> Result<Vec<Box<dyn Work>>> {

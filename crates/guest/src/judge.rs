@@ -16,6 +16,8 @@ pub struct Limits {
     pub tolerance: Duration,
     /// Of all decisions that were overdue, those of a thousand but one may be so by this.
     pub usual: Duration,
+    /// The part of all processors' time, in thousandths, for which decisions may be overdue in all.
+    pub inverted_permille: u64,
     /// So many decisions are compared with the simulator's.
     pub decisions: usize,
     /// So many of a hundred jobs may be too close to tell.
@@ -25,8 +27,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            tolerance: Duration::from_millis(8),
+            tolerance: Duration::from_millis(20),
             usual: Duration::from_millis(1),
+            inverted_permille: 10,
             decisions: 500,
             close_percent: 20,
         }
@@ -103,6 +106,15 @@ pub fn judge(path: &Path, limits: &Limits) -> Result<Judged> {
         faults.push(format!(
             "decisions are overdue by {} at 999 of 1000",
             Duration::from_nanos(verdict.overdue.p999_ns)
+        ));
+    }
+    let cpus = header.platform.usable().len() as u64;
+    let whole = all.events.last().map_or(0, |event| event.time.nanos()) * cpus;
+    if verdict.overdue.total_ns * 1000 > whole * limits.inverted_permille {
+        faults.push(format!(
+            "decisions are overdue for {} in all, of {}",
+            Duration::from_nanos(verdict.overdue.total_ns).rounded(),
+            Duration::from_nanos(whole).rounded()
         ));
     }
     let completions = all

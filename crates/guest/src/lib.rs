@@ -6,8 +6,15 @@
 
 pub mod archive;
 pub mod case;
+#[cfg(feature = "init")]
+mod commands;
 pub mod decisions;
+pub mod fault;
 #[cfg(feature = "init")]
 pub mod init;
 pub mod judge;
+#[cfg(feature = "init")]
+mod ordinary;
 pub mod pack;
+#[cfg(feature = "init")]
+pub mod rounds;

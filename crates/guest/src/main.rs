@@ -23,6 +23,8 @@ fn main() -> ExitCode {
         ["judge", archive, into, cases] => judge_all(archive, into, cases),
         #[cfg(feature = "init")]
         ["run", case] => guest::init::run(case).map(|()| true),
+        #[cfg(feature = "init")]
+        ["round", seed, number] => guest::rounds::round(seed, number).map(|()| true),
         _ => Err(Error::new("no such call").remedy(USAGE)),
     };
     match done {
@@ -56,7 +58,8 @@ fn pack_all(cases: &str, out: &str, files: &[&str]) -> Result<()> {
     pack::initramfs(&mut file, &packed).map_err(|e| Error::io(out, "write it", &e))
 }
 
-/// Judges all traces of an archive. Returns whether there is one for each case and nothing is wrong.
+/// Judges all that an archive holds. Returns whether there is something of each case and nothing is
+/// wrong.
 fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
     let cases = case::read(&String::from_utf8_lossy(&read(cases)?))?;
     let into = Path::new(into);
@@ -64,7 +67,7 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
     let limits = judge::Limits::default();
     let mut good = true;
     println!(
-        "case             policy      jobs  events  lost  overdue: p50     p999     max  simulator"
+        "case             policy      jobs  events  lost  overdue: p50     p999     max     all  simulator"
     );
     for case in &cases {
         let name = format!("{}.result", case.name);
@@ -79,53 +82,78 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
                 case.name,
                 case.policy.to_string()
             );
-            continue;
-        }
-        let name = format!("{}.wtrace", case.name);
-        if !names.contains(&name) {
+        } else if names.contains(&format!("{}.wtrace", case.name)) {
+            good &= judge_one(into, &case.name, &limits);
+        } else {
             println!("{}: the guest has brought out no trace of it", case.name);
-            good = false;
-            continue;
-        }
-        let judged = match judge::judge(&into.join(&name), &limits) {
-            Ok(judged) => judged,
-            Err(e) => {
-                println!("{}: {e}", case.name);
-                good = false;
-                continue;
-            }
-        };
-        let (verdict, time) = (&judged.verdict, |ns| {
-            Duration::from_nanos(ns).rounded().to_string()
-        });
-        let compared = judged.compared.as_ref().map(|c| {
-            let same = c.jobs - c.close - c.different.len();
-            format!(
-                "{} decisions: {same} jobs same, {} close",
-                c.decisions, c.close
-            )
-        });
-        println!(
-            "{:<16} {:<10} {:>5} {:>7} {:>5} {:>12} {:>8} {:>7}  {}",
-            judged.name,
-            judged.policy,
-            judged.jobs,
-            verdict.events,
-            verdict.lost,
-            time(verdict.overdue.median_ns),
-            time(verdict.overdue.p999_ns),
-            time(verdict.overdue.max_ns),
-            compared.unwrap_or_default()
-        );
-        for fault in &judged.faults {
-            println!("    {fault}");
             good = false;
         }
     }
+    let is_case = |name: &str| cases.iter().any(|case| case.name == name);
+    let others = names.iter().filter_map(|name| name.strip_suffix(".wtrace"));
+    for name in others.filter(|name| !is_case(name)) {
+        good &= judge_one(into, name, &limits);
+    }
     println!(
-        "{} cases, each decision within {} of when it was due",
+        "{} cases, each decision within {} of when it was due, overdue for {} ‰ of the time in all",
         cases.len(),
-        limits.tolerance
+        limits.tolerance,
+        limits.inverted_permille
     );
+    for (file, what) in [
+        ("commands", "calls of warmset"),
+        ("faults", "rounds of faults"),
+    ] {
+        if let Ok(text) = fs::read_to_string(into.join(format!("{file}.result"))) {
+            let bad: Vec<&str> = text.lines().filter(|line| line.contains(" BAD ")).collect();
+            println!(
+                "{}: {what}, {} of them bad",
+                text.lines().count(),
+                bad.len()
+            );
+            for line in &bad {
+                println!("    {line}");
+            }
+            good &= bad.is_empty();
+        }
+    }
     Ok(good)
+}
+
+/// Judges one trace, and says what came of it. Returns whether nothing is wrong.
+fn judge_one(into: &Path, name: &str, limits: &judge::Limits) -> bool {
+    let judged = match judge::judge(&into.join(format!("{name}.wtrace")), limits) {
+        Ok(judged) => judged,
+        Err(e) => {
+            println!("{name}: {e}");
+            return false;
+        }
+    };
+    let (verdict, time) = (&judged.verdict, |ns| {
+        Duration::from_nanos(ns).rounded().to_string()
+    });
+    let compared = judged.compared.as_ref().map(|c| {
+        let same = c.jobs - c.close - c.different.len();
+        format!(
+            "{} decisions: {same} jobs same, {} close",
+            c.decisions, c.close
+        )
+    });
+    println!(
+        "{:<16} {:<10} {:>5} {:>7} {:>5} {:>12} {:>8} {:>7} {:>7}  {}",
+        judged.name,
+        judged.policy,
+        judged.jobs,
+        verdict.events,
+        verdict.lost,
+        time(verdict.overdue.median_ns),
+        time(verdict.overdue.p999_ns),
+        time(verdict.overdue.max_ns),
+        time(verdict.overdue.total_ns),
+        compared.unwrap_or_default()
+    );
+    for fault in &judged.faults {
+        println!("    {fault}");
+    }
+    judged.faults.is_empty()
 }

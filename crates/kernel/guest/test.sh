@@ -1,13 +1,15 @@
 #!/bin/sh
-# Tries the engine in the kernel in a guest: fetches a kernel and tools, compiles the program anew
-# and compares it with the one that is in the source, boots the guest, runs the cases there, and
-# judges the traces that come out.
-# Usage: sh crates/kernel/guest/test.sh [DIRECTORY] [CASES]; CARGO names another cargo. Where
-# something is missing it says `kernel: not run` with the reason, and ends with status 0.
+# Tries the engine in the kernel in guests: fetches a kernel and tools, compiles the program anew and
+# compares it with the one that is in the source, boots a guest, runs cases, calls of the command and
+# rounds of faults there, and judges the traces that come out.
+# Usage: sh crates/kernel/guest/test.sh [DIRECTORY] [full|short|CASES]; CARGO names another cargo,
+# FAULTS other rounds than usual, `COUNT SEED`. `full`, which is meant where nothing is said, boots
+# the 24 processors of 002 and 003, too. Where something is missing it says `kernel: not run` with
+# the reason, and ends with status 0.
 set -eu
 here=$(dirname "$0")
 fetched=${1:-target/kernel}
-cases=${2:-$here/cases}
+which=${2:-full}
 program="$here/../src/bpf/main.bpf.o"
 
 step() { echo "kernel: $(date +%T) $*"; }
@@ -29,21 +31,45 @@ if ! cmp "$fetched/main.bpf.o" "$program"; then
 fi
 step "building what runs in the guest"
 sh "$here/build.sh" "$fetched" >"$fetched/build.log" 2>&1 || { cat "$fetched/build.log"; exit 1; }
-guest=$(tail -1 "$fetched/build.log")
+built=$(tail -1 "$fetched/build.log")
+guest="$built/warmset-guest"
 cp "$guest" "$fetched/init"
-strip "$fetched/init" 2>/dev/null || step "no strip here: the guest takes longer to boot"
-# The libraries that it is linked with, where it looks for them.
+cp "$built/warmset" "$fetched/warmset"
+strip "$fetched/init" "$fetched/warmset" 2>/dev/null ||
+    step "no strip here: the guest takes longer to boot"
+# The libraries that they are linked with, where they look for them.
 set -- "init=$fetched/init"
-for library in $(ldd "$guest" | grep -o '/[^ ]*'); do
+for library in $(ldd "$guest" "$built/warmset" | grep -v ':$' | grep -o '/[^ ]*' | sort -u); do
     set -- "$@" "$library=$library"
 done
-"$guest" pack "$cases" "$fetched/initramfs" "$@"
-step "booting"
-rm -f "$fetched/port" "$fetched/console"
-sh "$here/boot.sh" "$fetched" "$fetched/initramfs" "$fetched/port" >"$fetched/console" 2>&1 ||
-    step "the guest did not come to its end"
-tr -d '\r' <"$fetched/console" | grep '^guest:' || cat "$fetched/console"
-step "judging"
-rm -rf "$fetched/traces"
-"$guest" judge "$fetched/port" "$fetched/traces" "$cases"
-step "done"
+
+# try NAME CASES FAULTS KIND FILE…: boots a guest for these cases and judges them. A guest that does
+# not come to its end brings out too little, which is judged, too.
+status=0
+try() {
+    name=$1 cases=$2 faults=$3 kind=$4
+    shift 4
+    if [ -n "$faults" ]; then
+        echo "$faults" >"$fetched/faults"
+        set -- "$@" "faults=$fetched/faults"
+    fi
+    "$guest" pack "$cases" "$fetched/$name.initramfs" "$@"
+    rm -rf "$fetched/$name.port" "$fetched/$name.console" "$fetched/$name.traces"
+    step "booting the guest of $name"
+    sh "$here/boot.sh" "$fetched" "$fetched/$name.initramfs" "$fetched/$name.port" $kind \
+        >"$fetched/$name.console" 2>&1 || step "the guest did not come to its end"
+    tr -d '\r' <"$fetched/$name.console" | grep '^guest:' || tail -40 "$fetched/$name.console"
+    step "judging"
+    "$guest" judge "$fetched/$name.port" "$fetched/$name.traces" "$cases" || status=1
+}
+
+case $which in
+full)
+    try four "$here/cases" "${FAULTS:-33 1}" "" "$@" "warmset=$fetched/warmset"
+    try xeon "$here/cases-xeon" "" xeon "$@"
+    ;;
+short) try short "$here/cases-short" "${FAULTS:-11 1}" "" "$@" ;;
+*) try four "$which" "${FAULTS:-}" "" "$@" ;;
+esac
+[ "$status" -eq 0 ] && step "all is well" || step "something is wrong"
+exit "$status"

@@ -6,15 +6,18 @@
 use crate::collect::{Collector, SETTLED};
 use crate::intf::Plan;
 use crate::loaded::{EVENTS, Loaded};
-use crate::support::{self, Support};
+use crate::outcome::{Outcome, Settings};
+use crate::plan::Carried;
+use crate::planner;
+use crate::support;
 use crate::worker::{self, Shared};
 use libbpf_rs::RingBufferBuilder;
 use machine::Tree;
 use machine::realtime;
 use model::watch::Watch;
-use model::{CpuId, Duration, Error, Instant, Result, TaskSet};
+use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 use trace::Sink;
@@ -24,24 +27,11 @@ use workload::Work;
 const BEFORE: Duration = Duration::from_millis(50);
 /// How long it is waited for threads to come in.
 const TO_COME_IN: Duration = Duration::from_secs(10);
+/// How long it is waited for jobs that were told to end.
+const TO_END: Duration = Duration::from_secs(5);
 /// How often events are taken. The thread that does it is an ordinary one, and those go before all
 /// jobs of this class.
 const EVERY: Duration = Duration::from_millis(200);
-
-/// What came of a run besides its trace.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outcome {
-    /// When it ended.
-    pub end: Instant,
-    /// The user ended it.
-    pub interrupted: bool,
-    /// What `CLOCK_MONOTONIC` was at time zero, in nanoseconds.
-    pub origin: u64,
-    /// Events that were lost.
-    pub lost: u64,
-    /// By task, its thread.
-    pub threads: Vec<i32>,
-}
 
 /// Carries out a plan; `works`: what the jobs of each task do. `flush` is called every second.
 ///
@@ -49,48 +39,77 @@ pub struct Outcome {
 /// The kernel has no sched_ext, another scheduler is loaded, no right to load one; the kernel has
 /// ejected the program; a job panicked. The sink has the events up to that moment.
 pub fn run<S: Sink>(
-    plan: &Plan,
+    carried: Carried,
     set: &TaskSet,
     works: Vec<Box<dyn Work>>,
+    settings: &Settings,
     watch: &dyn Watch,
     sink: &mut S,
     mut flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
-    check()?;
+    support::check(&Tree::new("/".as_ref()))?;
+    if works.len() != set.len() || works.is_empty() {
+        return Err(
+            Error::new(format!("{} works for {} tasks", works.len(), set.len()))
+                .remedy("give one each, and one at least"),
+        );
+    }
+    let Carried { plan, mut machines } = carried;
     let mut loaded = Loaded::load()?;
-    loaded.set_plan(plan)?;
+    loaded.set_plan(&plan)?;
     let shared = Arc::new(Shared {
         pages: loaded.pages()?,
         threads: works.iter().map(|_| AtomicI32::new(0)).collect(),
         there: Barrier::new(works.len() + 1),
         known: Barrier::new(works.len() + 1),
+        origin: AtomicU64::new(0),
         stop: AtomicBool::new(false),
         panicked: AtomicI32::new(0),
         refused: AtomicI32::new(0),
     });
     let workers = start_all(&shared, set, works)?;
+    let memory = realtime::lock_memory();
+    if let Err(e) = &memory {
+        watch.note(&format!("{e}: jobs may wait for memory"));
+    }
     shared.there.wait();
     let threads = |word: &AtomicI32| word.load(Ordering::Acquire);
     let mut plan = Plan {
         loader: rustix::thread::gettid().as_raw_nonzero().get(),
         threads: shared.threads.iter().map(threads).collect(),
-        ..plan.clone()
+        ..plan
     };
-    let begun = begin(&mut loaded, &mut plan, &shared);
+    let begun = begin(&mut loaded, &mut plan, settings, &shared);
     let collector = RefCell::new(Collector::new(set));
     let ended = match begun {
-        Ok(()) => course(&loaded, &plan, watch, &shared, &collector, sink, &mut flush),
+        Ok(()) => match &mut machines {
+            None => course(&loaded, &plan, watch, &shared, &collector, sink, &mut flush),
+            Some(machines) => loaded.deciding().and_then(|deciding| {
+                std::thread::scope(|scope| {
+                    let planner = || planner::run(&deciding, &plan, &mut **machines, &shared);
+                    let planner = scope.spawn(planner);
+                    let ended =
+                        course(&loaded, &plan, watch, &shared, &collector, sink, &mut flush);
+                    shared.stop.store(true, Ordering::Release);
+                    let decided = planner
+                        .join()
+                        .unwrap_or_else(|_| Err(Error::new("the policy panicked").at("--policy")));
+                    // The kernel may have taken the program away: that is said below.
+                    match loaded.ending() {
+                        Ok(Some(_)) => ended,
+                        _ => decided.and(ended),
+                    }
+                })
+            }),
+        },
         Err(e) => Err(e),
     };
     shared.stop.store(true, Ordering::Release);
     let let_go = loaded.end();
-    let lost = loaded.lost();
+    let (lost, decisions) = (loaded.lost(), loaded.decisions());
     let ending = loaded.ending();
     loaded.detach();
-    for worker in workers {
-        // What a job panicked with went to standard error.
-        let _ = worker.join();
-    }
+    let (latencies, stuck) = join(workers);
     let (end, interrupted) = ended?;
     let_go?;
     let mut collector = collector.into_inner();
@@ -111,34 +130,41 @@ pub fn run<S: Sink>(
             origin: plan.origin,
             lost,
             threads: plan.threads,
+            decisions: decisions?,
+            latencies,
+            stuck,
         }),
         task => Err(Error::new("its job panicked; what it said is above")
-            .at(format!("task {}", set.name(model::TaskId(task as u32 - 1))))
+            .at(format!("task {}", set.name(TaskId(task as u32 - 1))))
             .remedy("mend its work")),
     }
 }
 
-/// # Errors
-/// This kernel cannot, or another scheduler is there.
-fn check() -> Result<()> {
-    match support::look(&Tree::new("/".as_ref())) {
-        Support::There => Ok(()),
-        Support::Missing => Err(Error::new("this kernel has no sched_ext")
-            .at("--engine kernel")
-            .remedy(support::REMEDY)),
-        Support::Taken(name) => Err(Error::new(format!(
-            "the scheduler `{name}` is loaded, and the kernel has one at a time"
-        ))
-        .at("--engine kernel")
-        .remedy("end the program that has loaded it")),
+/// Waits until the threads have come to their ends. Returns how long first instructions took, and
+/// the tasks whose work does not come back.
+fn join(workers: Vec<JoinHandle<Vec<u32>>>) -> (Vec<u32>, Vec<TaskId>) {
+    let late = clock() + TO_END.nanos();
+    let (mut latencies, mut stuck) = (Vec::new(), Vec::new());
+    for (task, worker) in workers.into_iter().enumerate() {
+        while !worker.is_finished() && clock() < late {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        if !worker.is_finished() {
+            stuck.push(TaskId(task as u32));
+            continue;
+        }
+        // What a job panicked with went to standard error.
+        latencies.extend(worker.join().unwrap_or_default());
     }
+    latencies.sort_unstable();
+    (latencies, stuck)
 }
 
 fn start_all(
     shared: &Arc<Shared>,
     set: &TaskSet,
     works: Vec<Box<dyn Work>>,
-) -> Result<Vec<JoinHandle<()>>> {
+) -> Result<Vec<JoinHandle<Vec<u32>>>> {
     let mut workers = Vec::with_capacity(works.len());
     for (task, work) in set.ids().zip(works) {
         let worker = worker::start(shared, task, &set.name(task), work);
@@ -153,7 +179,10 @@ fn start_all(
 }
 
 /// Lets the program schedule, the threads come in, and the domains begin.
-fn begin(loaded: &mut Loaded, plan: &mut Plan, shared: &Shared) -> Result<()> {
+///
+/// # Errors
+/// The kernel refuses it; threads do not come in; the moment of release is over.
+fn begin(loaded: &mut Loaded, plan: &mut Plan, settings: &Settings, shared: &Shared) -> Result<()> {
     let prepared = prepare(loaded, plan);
     if prepared.is_err() {
         shared.stop.store(true, Ordering::Release);
@@ -170,7 +199,14 @@ fn begin(loaded: &mut Loaded, plan: &mut Plan, shared: &Shared) -> Result<()> {
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    plan.origin = clock() + BEFORE.nanos();
+    let soonest = clock() + BEFORE.nanos();
+    plan.origin = settings.release_at.unwrap_or(soonest);
+    if plan.origin < soonest {
+        return Err(Error::new("all was ready only after the moment of release")
+            .at("--release-at")
+            .remedy("give a later moment"));
+    }
+    shared.origin.store(plan.origin, Ordering::Release);
     loaded.set_plan(plan)?;
     let before = realtime::affinity()?;
     for (domain, part) in plan.domains.iter().enumerate() {
@@ -229,7 +265,11 @@ fn course<S: Sink>(
         if started && left == 0 {
             break;
         }
-        realtime::sleep(Duration::from_nanos(left.max(1)));
+        let wait = match started {
+            true => left,
+            false => (plan.origin.saturating_sub(clock())).clamp(1, EVERY.nanos()),
+        };
+        realtime::sleep(Duration::from_nanos(wait));
         ring.consume().map_err(unreadable)?;
         let now = Instant::from_nanos(clock().saturating_sub(plan.origin));
         collector.borrow_mut().hand_on(now, sink);
@@ -261,15 +301,24 @@ fn ejected(reason: &str, message: &str) -> Error {
         "" => String::new(),
         message => format!(" ({message})"),
     };
+    let remedy = match reason {
+        _ if reason.contains("stall") => {
+            "run a set that needs less than its processors have, or run it from user space"
+        }
+        _ if message.contains("hotplug") || message.contains("cpu") => {
+            "leave all processors online, or as they are, during the run"
+        }
+        _ => "run it again, or run it from user space",
+    };
     Error::new(format!(
         "the kernel has ejected the scheduler: {reason}{more}; all tasks are of the fair class again"
     ))
     .at("--engine kernel")
-    .remedy("run a set that needs less than its processors have, or run it from user space")
+    .remedy(remedy)
 }
 
 /// `CLOCK_MONOTONIC`, in nanoseconds.
-fn clock() -> u64 {
+pub(crate) fn clock() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

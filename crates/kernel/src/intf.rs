@@ -62,6 +62,8 @@ pub struct DomainPlan {
     pub period: u64,
     /// The changes of the timetable, in order.
     pub changes: Vec<ChangePlan>,
+    /// Who runs is decided in user space, once in so long; 0: the program decides, at every event.
+    pub quantum: u64,
 }
 
 /// From this time on, after the beginning of the timetable, a processor serves this server, or none
@@ -118,7 +120,7 @@ pub struct Plan {
 /// Bytes of a task in a plan.
 const TASK: usize = 80;
 /// Bytes of a domain in a plan.
-const DOMAIN: usize = 24;
+const DOMAIN: usize = 32;
 /// Bytes of a change in a plan.
 const CHANGE: usize = 16;
 /// Bytes of a slice in a plan.
@@ -148,6 +150,7 @@ impl Plan {
             long(&mut bytes, domain.period);
             short(&mut bytes, first);
             short(&mut bytes, domain.changes.len() as u32);
+            long(&mut bytes, domain.quantum);
             first += domain.changes.len() as u32;
         }
         for task in 0..MAX_TASKS {
@@ -203,12 +206,52 @@ impl Plan {
     }
 }
 
+/// Who runs in a quantum, by slot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// The number of the job.
+    pub job: [u64; MAX_CPUS],
+    /// Its task; `u64::MAX`: none.
+    pub task: [u64; MAX_CPUS],
+    /// Bits of slots that are left idle although a job is ready (003 §3.1).
+    pub deliberate: u64,
+}
+
+impl Default for Choice {
+    /// Nobody runs.
+    fn default() -> Self {
+        Choice {
+            job: [0; MAX_CPUS],
+            task: [u64::MAX; MAX_CPUS],
+            deliberate: 0,
+        }
+    }
+}
+
+impl Choice {
+    /// Bytes of `struct choice`.
+    pub const SIZE: usize = 8 * (2 * MAX_CPUS + 2);
+
+    /// Its words, as `struct choice` has them.
+    pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        let slots = self.job.iter().chain(&self.task).copied();
+        slots.chain([self.deliberate, 0])
+    }
+}
+
+/// Bytes of `struct seen`: the moment, a word of no use, and by task how many jobs have ended.
+pub const SEEN: usize = 8 * (2 + MAX_TASKS);
+
 /// Bytes of the page of a task, `struct page`.
 pub const PAGE: usize = 64;
 /// Where in it the task counts its jobs that are done.
 pub const PAGE_DONE: usize = 0;
+/// Where in it stands when its current job was released.
+pub const PAGE_RELEASE: usize = 16;
 /// Where in it stands how many jobs it was given.
 pub const PAGE_GIVEN: usize = 32;
+/// Where in it stands, counted from 1, the latest job that was chosen at its release.
+pub const PAGE_CHOSEN: usize = 40;
 
 /// The longest message of the kernel that is kept.
 pub const MESSAGE: usize = 256;

@@ -2,8 +2,9 @@
 //!
 //! Its program for the kernel is `src/bpf/main.bpf.c`, laid out as scx lays out its schedulers; it
 //! knows no policy. [`plan`] turns a policy's plan into data for it, [`collect`] puts what it tells
-//! into the order of a trace. Both work on any machine. What loads and runs it (`engine`) is
-//! compiled with the feature `load` alone, which needs the headers of libelf.
+//! into the order of a trace. Both work on any machine. What loads and runs it ([`run`]) is compiled
+//! with the feature `load` alone, which needs the headers of libelf; without it [`run`] is an error
+//! that says so.
 //!
 //! Which kernels it needs and what it guarantees: `docs/kernel.md`.
 
@@ -11,13 +12,24 @@
 
 pub mod collect;
 #[cfg(feature = "load")]
-pub mod engine;
+mod engine;
 pub mod intf;
 #[cfg(feature = "load")]
 mod loaded;
+mod outcome;
 pub mod plan;
+#[cfg(feature = "load")]
+mod planner;
+pub mod quanta;
 pub mod support;
+#[cfg(not(feature = "load"))]
+mod without;
 #[cfg(feature = "load")]
 mod worker;
 
-pub use plan::Given;
+#[cfg(feature = "load")]
+pub use engine::run;
+pub use outcome::{Outcome, Settings};
+pub use plan::{Carried, Given};
+#[cfg(not(feature = "load"))]
+pub use without::run;

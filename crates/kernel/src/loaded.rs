@@ -1,10 +1,11 @@
 //! The program, loaded into the kernel. When this value goes, so does the program, and every task is
 //! of the fair class again; the kernel does the same when this process ends.
 
-use crate::intf::{self, Ending, MAX_CPUS, MAX_TASKS, Plan};
+use crate::intf::{self, Choice, Ending, MAX_CPUS, MAX_DOMAINS, MAX_TASKS, Plan};
 use libbpf_rs::{Link, Map, MapCore, MapFlags, MapMut, Object, ObjectBuilder, ProgramInput};
 use model::{Error, Result};
 use std::ffi::OsStr;
+use std::sync::atomic::Ordering;
 use sys::memory::{Mapping, Use};
 
 /// The compiled program; `make test-kernel` holds it against its source.
@@ -15,8 +16,11 @@ const PLAN: &str = ".data.plan";
 const PAGES: &str = ".data.pages";
 const ENDING: &str = ".data.ending";
 const LOST: &str = ".data.lost";
+const DECISIONS: &str = ".data.decisions";
 const INSIDE: &str = ".data.inside";
 const OVER: &str = ".data.over";
+const SEEN: &str = ".bss.seen";
+const CHOICES: &str = ".bss.choices";
 const MEMBERS: &str = "members";
 pub(crate) const EVENTS: &str = "events";
 
@@ -55,6 +59,9 @@ impl Loaded {
             (PAGES, intf::PAGE * MAX_TASKS),
             (ENDING, Ending::SIZE),
             (LOST, 8 * MAX_CPUS),
+            (DECISIONS, 8 * MAX_DOMAINS),
+            (SEEN, intf::SEEN * MAX_DOMAINS),
+            (CHOICES, Choice::SIZE * MAX_DOMAINS),
         ] {
             let there = loaded.map(name)?.value_size() as usize;
             if there != size {
@@ -108,10 +115,22 @@ impl Loaded {
 
     /// The pages of all tasks, which the program reads and writes at the same time.
     pub fn pages(&self) -> Result<Mapping> {
-        let map = self.map(PAGES)?;
-        let size = intf::PAGE * MAX_TASKS;
+        self.mapped(PAGES, intf::PAGE * MAX_TASKS)
+    }
+
+    fn mapped(&self, name: &str, size: usize) -> Result<Mapping> {
+        let map = self.map(name)?;
         let mapped = Mapping::file(std::os::fd::AsFd::as_fd(&map), size, Use::Write, true);
-        mapped.map_err(|e| failed("map the pages of the tasks", &e))
+        mapped.map_err(|e| failed(&format!("map `{name}` of the program"), &e))
+    }
+
+    /// What a thread needs that decides at quanta.
+    pub fn deciding(&self) -> Result<Deciding<'_>> {
+        Ok(Deciding {
+            object: &self.object,
+            seen: self.mapped(SEEN, intf::SEEN * MAX_DOMAINS)?,
+            choices: self.mapped(CHOICES, Choice::SIZE * MAX_DOMAINS)?,
+        })
     }
 
     /// From now on the program schedules the tasks that are of its class.
@@ -130,22 +149,12 @@ impl Loaded {
 
     /// Arms the first release of a domain, on the processor on which this thread runs.
     pub fn start(&self, domain: u32) -> Result<()> {
-        let name = OsStr::new("warmset_start");
-        let found = self.object.progs_mut().find(|p| p.name() == name);
-        let program = found.ok_or_else(|| failed("use the program", &"it has no start"))?;
-        let mut request = domain.to_ne_bytes();
-        let output = program.test_run(ProgramInput {
-            context_in: Some(&mut request),
-            ..ProgramInput::default()
-        });
-        let output = output.map_err(|e| failed("start a scheduling domain", &e))?;
-        match output.return_value {
-            0 => Ok(()),
-            code => Err(failed(
-                "start a scheduling domain",
-                &format!("its timers cannot be made (step {code})"),
-            )),
-        }
+        call(
+            &self.object,
+            "warmset_start",
+            domain,
+            "start a scheduling domain",
+        )
     }
 
     /// How the program came to its end in the kernel; `None`: it is there.
@@ -162,7 +171,16 @@ impl Loaded {
 
     /// By slot, how many events were lost since the last one.
     pub fn lost(&self) -> Result<Vec<u64>> {
-        let bytes = self.read(LOST)?;
+        self.words(LOST)
+    }
+
+    /// How often domains have decided, all together.
+    pub fn decisions(&self) -> Result<u64> {
+        Ok(self.words(DECISIONS)?.iter().sum())
+    }
+
+    fn words(&self, name: &str) -> Result<Vec<u64>> {
+        let bytes = self.read(name)?;
         let words = bytes.as_chunks::<8>().0;
         Ok(words.iter().map(|word| u64::from_ne_bytes(*word)).collect())
     }
@@ -170,5 +188,53 @@ impl Loaded {
     /// Unloads the scheduler; all tasks are of the fair class again.
     pub fn detach(&mut self) {
         self.link = None;
+    }
+}
+
+/// Calls one of the programs for a domain.
+fn call(object: &Object, name: &str, domain: u32, what: &str) -> Result<()> {
+    let found = object.progs_mut().find(|p| p.name() == OsStr::new(name));
+    let program = found.ok_or_else(|| failed("use the program", &format!("it has no `{name}`")))?;
+    let mut request = domain.to_ne_bytes();
+    let output = program.test_run(ProgramInput {
+        context_in: Some(&mut request),
+        ..ProgramInput::default()
+    });
+    match output.map_err(|e| failed(what, &e))?.return_value {
+        0 => Ok(()),
+        code => Err(failed(
+            what,
+            &format!("the program refuses it (step {code})"),
+        )),
+    }
+}
+
+/// The program as it is known to a thread that decides at quanta.
+pub(crate) struct Deciding<'a> {
+    object: &'a Object,
+    /// By domain, `struct seen`.
+    pub seen: Mapping,
+    choices: Mapping,
+}
+
+impl Deciding<'_> {
+    /// A quantum begins: what is due is released, and `seen` says what has happened.
+    pub fn quantum(&self, domain: u32) -> Result<()> {
+        call(self.object, "warmset_quantum", domain, "begin a quantum")
+    }
+
+    /// Has a choice carried out.
+    pub fn choose(&self, domain: u32, choice: &Choice) -> Result<()> {
+        let first = domain as usize * Choice::SIZE;
+        for (place, word) in choice.words().enumerate() {
+            let at = self.choices.word(first + 8 * place);
+            at.store(word, Ordering::Release);
+        }
+        call(
+            self.object,
+            "warmset_choose",
+            domain,
+            "carry out a decision",
+        )
     }
 }

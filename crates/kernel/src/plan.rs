@@ -2,19 +2,26 @@
 //!
 //! What can be said so: policies that do nothing but choose the first jobs of each domain by class,
 //! deadline and tie ([`policy::Keys`]), on domains that a task leaves between jobs or slices only; or
-//! for each processor by the server that it serves. Everything else is refused with the reason.
+//! for each processor by the server that it serves. Policies that decide at quanta are decided by
+//! their own state machines ([`crate::quanta`]). Everything else is refused with the reason.
 
 use crate::intf::{
     self, ChangePlan, DomainPlan, MAX_CHANGES, MAX_CPUS, MAX_DOMAINS, MAX_LEVELS, MAX_NUMBER,
     MAX_PARTS, MAX_TASKS, NOBODY, PartPlan, TaskPlan,
 };
-use model::{CpuId, Duration, Enforcement, Error, Platform, Result, Resumption, TaskId, TaskSet};
+use crate::quanta::{self, Machines};
+use model::{
+    CpuId, Duration, Enforcement, Error, Instant, Platform, Result, Resumption, TaskId, TaskSet,
+};
 use policy::plan::Turns;
 use policy::{AnyPlan, KeyedChange, KeyedServers, KeyedSlice, Keys, Place, Policy, Route, Visit};
 
 /// The longest period: the kernel ejects a scheduler under which a task waits for 30 s, and a task
 /// without a job waits for its release.
 pub const LONGEST_PERIOD: Duration = Duration::from_secs(20);
+
+/// Shorter quanta are over before they are decided.
+pub const SHORTEST_QUANTUM: Duration = Duration::from_micros(500);
 
 /// What a plan for the kernel is made of.
 #[derive(Clone, Copy, Debug)]
@@ -29,11 +36,20 @@ pub struct Given<'a> {
     pub horizon: Duration,
 }
 
-/// The plan of a policy, called `name`, as data. Its origin is not known, and it has no threads yet.
+/// What the engine in the kernel carries out.
+pub struct Carried {
+    /// As data. Its origin is not known, and it has no threads yet.
+    pub plan: intf::Plan,
+    /// Who decides at quanta; `None`: nobody, the program does.
+    pub machines: Option<Box<dyn Machines>>,
+}
+
+/// The plan of a policy, called `name`.
 ///
 /// # Errors
 /// The policy, the set or the platform is one that this engine does not run; the reason says why.
-pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
+pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
+    plan_needs_no_counts(plan)?;
     let parts = plan.clone().visit(Parts);
     let refuse = |why: &str| {
         Err(Error::new(format!(
@@ -42,9 +58,18 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
         .at("--engine kernel")
         .remedy("run it from user space: leave `--engine` out"))
     };
-    let Some(keys) = parts.domains.first().and_then(|(_, keys)| keys.as_ref()) else {
-        return refuse("who runs where is not only a matter of an order of jobs");
+    let quantum = parts.quantum.map_or(0, Duration::nanos);
+    let none = Keys::none(given.set.len());
+    let keys = match parts.domains.first().and_then(|(_, keys)| keys.as_ref()) {
+        Some(keys) => keys,
+        None if quantum > 0 => &none,
+        None => return refuse("who runs where is not only a matter of an order of jobs"),
     };
+    if quantum > 0 && quantum < SHORTEST_QUANTUM.nanos() {
+        return refuse(&format!(
+            "quanta of less than {SHORTEST_QUANTUM} cannot be decided from user space"
+        ));
+    }
     let slots = given.platform.in_cache_order();
     fits(&slots, parts.domains.len(), given)?;
     let turns: Vec<Turns> = match parts.route {
@@ -75,6 +100,7 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
     let domains: Vec<DomainPlan> = (parts.domains.iter())
         .map(|(cpus, keys)| DomainPlan {
             cpus: cpus.iter().map(bit).sum(),
+            quantum,
             ..timetable(cpus, keys.as_ref().and_then(|k| k.servers.as_ref()), &slots)
         })
         .collect();
@@ -85,7 +111,11 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
         ));
     }
     let tasks = given.set.timings().iter().enumerate();
-    Ok(intf::Plan {
+    let slot = |cpu: &CpuId| slots.iter().position(|c| c == cpu).unwrap_or(0) as u32;
+    let places: Vec<Vec<u32>> = (parts.domains.iter())
+        .map(|(cpus, _)| cpus.iter().map(slot).collect())
+        .collect();
+    let data = intf::Plan {
         origin: u64::MAX,
         horizon: given.horizon.nanos(),
         cpus: slots.iter().map(|cpu| cpu.0).collect(),
@@ -126,7 +156,25 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<intf::Plan> {
             .iter()
             .map(|slices| slices.iter().map(part).collect())
             .collect(),
+    };
+    let machines = (quantum > 0).then(|| quanta::machines(plan, places, &data.tasks, data.horizon));
+    Ok(Carried {
+        plan: data,
+        machines,
     })
+}
+
+/// # Errors
+/// The policy counts the misses of jobs.
+fn plan_needs_no_counts(plan: &AnyPlan) -> Result<()> {
+    struct Counts;
+    impl Visit for Counts {
+        type Out = Result<()>;
+        fn visit<P: Policy + Send + 'static>(self, plan: policy::Plan<P>) -> Self::Out {
+            plan.needs_no_counts()
+        }
+    }
+    plan.clone().visit(Counts)
 }
 
 /// The servers of a domain of these processors.
@@ -145,6 +193,7 @@ fn timetable(cpus: &[CpuId], servers: Option<&KeyedServers>, slots: &[CpuId]) ->
     };
     DomainPlan {
         cpus: 0,
+        quantum: 0,
         period: servers.period.nanos(),
         changes: servers.changes.iter().map(change).collect(),
     }
@@ -164,6 +213,8 @@ fn part(slice: &KeyedSlice) -> PartPlan {
 struct Told {
     domains: Vec<(Vec<CpuId>, Option<Keys>)>,
     route: Route,
+    /// How long a quantum is, where it decides at quanta.
+    quantum: Option<Duration>,
 }
 
 struct Parts;
@@ -171,7 +222,13 @@ struct Parts;
 impl Visit for Parts {
     type Out = Told;
     fn visit<P: Policy + Send + 'static>(self, plan: policy::Plan<P>) -> Told {
+        let first = plan.domains.first().map(|domain| &domain.policy);
+        // The first quantum after time zero begins when the first one ends.
+        let boundary = first
+            .filter(|policy| policy.is_quantum_driven())
+            .and_then(|policy| policy.boundary(Instant::from_nanos(1)));
         Told {
+            quantum: boundary.map(|at| at.since(Instant::ZERO)),
             domains: (plan.domains.into_iter())
                 .map(|domain| (domain.cpus, domain.policy.keys()))
                 .collect(),

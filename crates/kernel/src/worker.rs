@@ -3,7 +3,7 @@
 //! It counts a job that is done in its page, and yields: the program in the kernel takes it off its
 //! processor until the next job has one.
 
-use crate::intf::{PAGE, PAGE_DONE, PAGE_GIVEN};
+use crate::intf::{PAGE, PAGE_CHOSEN, PAGE_DONE, PAGE_GIVEN, PAGE_RELEASE};
 use model::TaskId;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
@@ -24,6 +24,8 @@ pub(crate) struct Shared {
     /// Every thread has a number; the engine has told the kernel of them.
     pub there: Barrier,
     pub known: Barrier,
+    /// What `CLOCK_MONOTONIC` reads at time zero.
+    pub origin: AtomicU64,
     /// The run is over: work comes back.
     pub stop: AtomicBool,
     /// The first task whose job panicked, and that of the first that could not come in, counted
@@ -38,13 +40,16 @@ impl Shared {
     }
 }
 
-/// Starts the worker of a task.
+/// So many latencies of a task are kept.
+const KEPT: usize = 1 << 16;
+
+/// Starts the worker of a task. It returns its latencies.
 pub(crate) fn start(
     shared: &Arc<Shared>,
     task: TaskId,
     name: &str,
     mut work: Box<dyn Work>,
-) -> std::io::Result<JoinHandle<()>> {
+) -> std::io::Result<JoinHandle<Vec<u32>>> {
     let shared = Arc::clone(shared);
     std::thread::Builder::new()
         .name(name.chars().take(15).collect())
@@ -54,18 +59,19 @@ pub(crate) fn start(
             shared.threads[task.index()].store(number, Ordering::Release);
             shared.there.wait();
             shared.known.wait();
+            let mut latencies = Vec::with_capacity(1 << 10);
             if shared.stop.load(Ordering::Acquire) {
-                return;
+                return latencies;
             }
             if sys::scheduling::set(0, SCHED_EXT, 0).is_err() {
                 first(&shared.refused, task);
-                return;
+                return latencies;
             }
-            // Here it comes back with its first job: until then it is in custody.
-            let done = catch_unwind(AssertUnwindSafe(|| live(&shared, task, &mut *work)));
-            if done.is_err() {
+            let life = || live(&shared, task, &mut *work, &mut latencies);
+            if catch_unwind(AssertUnwindSafe(life)).is_err() {
                 first(&shared.panicked, task);
             }
+            latencies
         })
 }
 
@@ -76,17 +82,27 @@ fn first(noted: &AtomicI32, task: TaskId) {
     let _ = noted.compare_exchange(0, number, Ordering::AcqRel, Ordering::Relaxed);
 }
 
-fn live(shared: &Shared, task: TaskId, work: &mut dyn Work) {
+fn live(shared: &Shared, task: TaskId, work: &mut dyn Work, latencies: &mut Vec<u32>) {
     let (counted, given) = (shared.word(task, PAGE_DONE), shared.word(task, PAGE_GIVEN));
+    let (chosen, release) = (
+        shared.word(task, PAGE_CHOSEN),
+        shared.word(task, PAGE_RELEASE),
+    );
     let mut done = 0;
     loop {
-        // Comes back when a job has the processor, or the run is over.
+        // From the second time on it comes back when a job has the processor, or the run is over.
         std::thread::yield_now();
         if shared.stop.load(Ordering::Acquire) {
             return;
         }
         if given.load(Ordering::Acquire) <= done {
             continue;
+        }
+        // Both words are of the job that was given last, which this one is unless it is cut short.
+        if chosen.load(Ordering::Acquire) == done + 1 && latencies.len() < KEPT {
+            let released = shared.origin.load(Ordering::Acquire) + release.load(Ordering::Acquire);
+            let late = crate::engine::clock().saturating_sub(released);
+            latencies.push(u32::try_from(late).unwrap_or(u32::MAX));
         }
         work.job(done, &shared.stop);
         if shared.stop.load(Ordering::Acquire) {

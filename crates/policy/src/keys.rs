@@ -62,3 +62,16 @@ pub struct Keys {
     /// Who may run where and when, where that is not always and everywhere.
     pub servers: Option<KeyedServers>,
 }
+
+impl Keys {
+    /// No order: of the tasks of a policy that decides at quanta, by itself.
+    pub fn none(tasks: usize) -> Self {
+        Keys {
+            by_deadline: true,
+            class: Vec::new(),
+            tie: (0..tasks as u32).collect(),
+            slices: Vec::new(),
+            servers: None,
+        }
+    }
+}

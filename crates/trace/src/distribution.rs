@@ -57,6 +57,10 @@ impl Distribution {
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.max)
     }
+    /// All values together.
+    pub fn total(&self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.sum).unwrap_or(u64::MAX))
+    }
     /// The mean, rounded down; zero if there is none.
     pub fn mean(&self) -> Duration {
         let mean = self.sum / u128::from(self.count.max(1));

@@ -125,12 +125,17 @@ static void link_to(u32 index, s32 cpu)
 {
 	struct task *t = &tasks[at(index)];
 
+	u32 slot = cpu;
+
 	if (cpu < 0 || cpu >= MAX_CPUS)
 		return;
+	/* The verifier has to see the bound here, whatever the compiler knows. */
+	barrier_var(slot);
+	slot &= MAX_CPUS - 1;
 	t->chosen = 0;
-	t->link = cpu;
-	t->last = cpu;
-	cpus[cpu].link = index;
+	t->link = slot;
+	t->last = slot;
+	cpus[slot].link = index;
 }
 
 static void unlink_task(u32 index)
@@ -257,6 +262,10 @@ static __noinline u64 decide(u32 domain)
 	u64 set = plan.domain[domain % MAX_DOMAINS].cpus;
 	u32 i;
 
+	/* Between quanta nobody decides. */
+	if (plan.domain[domain % MAX_DOMAINS].quantum)
+		return 0;
+	decisions[domain % MAX_DOMAINS]++;
 	if (plan.domain[domain % MAX_DOMAINS].changes)
 		return decide_servers(domain);
 	d->free = free_of(set);
@@ -311,6 +320,69 @@ static __noinline u64 decide(u32 domain)
 		link_to(index, cpu);
 		d->free &= ~(1ULL << (cpu & 63));
 		d->changed |= 1ULL << (cpu & 63);
+	}
+	return d->changed;
+}
+
+/* Processors that have a job now, to the schedule, or are to have one. */
+static u64 busy_of(u64 set)
+{
+	u64 busy = 0;
+	u32 cpu;
+
+	bpf_for(cpu, 0, MAX_CPUS) {
+		if ((set >> cpu & 1) && (cpus[cpu].link != NONE || cpus[cpu].on != NONE ||
+					 cpus[cpu].interrupted != NONE))
+			busy |= 1ULL << cpu;
+	}
+	return busy;
+}
+
+/* A processor has taken up what is linked to it. Returns whether a choice was on its way to it. */
+static bool settle(u32 domain, u32 cpu)
+{
+	struct domain *d = &domains[domain % MAX_DOMAINS];
+
+	if (!(d->settling >> (cpu & 63) & 1))
+		return false;
+	d->settling &= ~(1ULL << (cpu & 63));
+	return true;
+}
+
+/* Takes a choice over: jobs that have ended meanwhile, or wait for something, run nowhere. Returns the
+ * processors whose link has changed.
+ */
+static __noinline u64 choose(u32 domain)
+{
+	struct domain *d = &domains[domain % MAX_DOMAINS];
+	const struct choice *choice = &choices[domain % MAX_DOMAINS];
+	u64 set = plan.domain[domain % MAX_DOMAINS].cpus;
+	u32 cpu;
+
+	d->changed = 0;
+	decisions[domain % MAX_DOMAINS]++;
+	bpf_for(cpu, 0, MAX_CPUS) {
+		u64 index = choice->task[cpu];
+		const struct task *t = &tasks[at(index)];
+		s32 want = NONE;
+
+		if (!(set >> cpu & 1))
+			continue;
+		if (index < MAX_TASKS && t->home == domain && t->current && !t->blocked &&
+		    t->number == choice->job[cpu])
+			want = index;
+		d->chosen[cpu] = want;
+		if (cpus[cpu].link == want)
+			continue;
+		if (cpus[cpu].link != NONE)
+			unlink_task(cpus[cpu].link);
+		d->changed |= 1ULL << cpu;
+	}
+	bpf_for(cpu, 0, MAX_CPUS) {
+		if ((d->changed >> cpu & 1) && d->chosen[cpu] != NONE)
+			link_to(d->chosen[cpu], cpu);
+		if (set >> cpu & 1)
+			cpus[cpu].deliberate = choice->deliberate >> cpu & 1;
 	}
 	return d->changed;
 }

@@ -72,6 +72,8 @@ struct domain_plan {
 	u64 period;
 	u32 first;
 	u32 changes;
+	/* The loader decides who runs, once in so long; 0: this program does, at every event. */
+	u64 quantum;
 };
 
 /* From this time on, after the beginning of the timetable, a processor serves this server, or none
@@ -118,7 +120,9 @@ struct page {
 	u64 deadline;
 	/* How many jobs it was given: it has work as long as it has done fewer. */
 	u64 given;
-	u64 reserved[3];
+	/* Counted from 1: the latest job that had a processor by the decision at its release. */
+	u64 chosen;
+	u64 reserved[2];
 };
 
 /* One record of the trace: the words of `trace::Event`. */
@@ -138,10 +142,28 @@ struct ending {
 	char message[MESSAGE];
 };
 
-/* What the loader may ask of the program. */
+/* What the loader may ask of the program: each call is about one domain. */
 struct request {
-	/* Start this domain. */
 	u32 domain;
+};
+
+/* What has happened in a domain up to the beginning of a quantum, as far as the trace says so. */
+struct seen {
+	/* The moment. */
+	u64 now;
+	u64 reserved;
+	/* By task, how many of its jobs have ended. */
+	u64 ended[MAX_TASKS];
+};
+
+/* Who runs in a quantum. The loader writes it. */
+struct choice {
+	/* By slot: the job, and its task; ~0: none. */
+	u64 job[MAX_CPUS];
+	u64 task[MAX_CPUS];
+	/* Bits of slots that are left idle although a job is ready (003 3.1). */
+	u64 deliberate;
+	u64 reserved;
 };
 
 #endif

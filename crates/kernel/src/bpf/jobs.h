@@ -76,6 +76,55 @@ static void finish(u32 index)
 static __noinline int call(u64 set);
 static __noinline int tell_window(u32 index, u64 now);
 
+/* Choices are on their way to processors, or have arrived. */
+static __noinline int tell_ways(u64 set, u64 now, u32 kind)
+{
+	u32 cpu;
+
+	bpf_for(cpu, 0, MAX_CPUS) {
+		if (set >> cpu & 1)
+			tell(now, cpu, kind, NO_TASK, 0, IPI_LATENCY, 0);
+	}
+	return 0;
+}
+
+/* A job that was interrupted on a processor and is linked elsewhere, or nowhere, by now. */
+struct gone {
+	u64 job;
+	s32 index;
+	s32 cpu;
+};
+
+/* What a processor was interrupted in, if anything, is over there: `gone` says what is to be told
+ * behind the lock. `next` is the task that it runs now, or NONE.
+ */
+static void leave_interrupted(u32 cpu, s32 next, struct gone *gone)
+{
+	s32 index;
+
+	barrier_var(cpu);
+	cpu &= MAX_CPUS - 1;
+	index = cpus[cpu].interrupted;
+	cpus[cpu].interrupted = NONE;
+	if (index < 0 || index >= MAX_TASKS || index == next)
+		return;
+	if (!tasks[at(index)].shown || tasks[at(index)].seen != (s32)cpu)
+		return;
+	tasks[at(index)].shown = 0;
+	gone->job = tasks[at(index)].number;
+	gone->index = index;
+	gone->cpu = cpu;
+}
+
+static __noinline int tell_gone(const struct gone *gone, u64 now)
+{
+	if (!gone)
+		return 0;
+	if (gone->index >= 0)
+		tell(now, gone->cpu, PREEMPTION, gone->index, gone->job, 0, 0);
+	return 0;
+}
+
 /* A task was given to another domain. Its next job begins if that is released already, which that
  * domain could not do before.
  */
@@ -261,10 +310,10 @@ static void watch_budget(u32 index, u32 cpu, u64 now)
 /* The task that runs on this processor has executed until now. */
 static void account(struct task *t, u64 now)
 {
-	if (t->on != NONE && now > t->began) {
+	/* Between the end of a job and its switch it is the next one's, which does not run yet. */
+	if (t->on != NONE && t->shown && now > t->began)
 		t->executed += now - t->began;
-		t->began = now;
-	}
+	t->began = now;
 }
 
 static int on_budget(void *map, u32 *key, struct timer *timer)

@@ -64,25 +64,14 @@ static __noinline int tell_servers(u32 domain, u64 now)
 	return 0;
 }
 
-/* Releases all that is due in a domain, decides once, and sleeps until the next release. */
-static int on_release(void *map, u32 *key, struct timer *timer)
+/* Releases all that is due in a domain, with its lock held, and finds out when the next release is. */
+static __noinline int release_due(u32 domain, u64 now)
 {
-	u32 domain = *key, i;
-	u64 now, changed;
-	struct domain *d;
-	struct lock *lock;
+	struct domain *d = &domains[domain % MAX_DOMAINS];
+	u32 i;
 
-	if (domain >= MAX_DOMAINS || over)
-		return 0;
-	d = &domains[domain];
-	lock = bpf_map_lookup_elem(&locks, &domain);
-	if (!lock)
-		return 0;
-	now = clock();
 	d->next = NEVER;
 	d->fresh_count = 0;
-	bpf_spin_lock(&lock->lock);
-	now = stamp(domain, now);
 	bpf_for(i, 0, 2 * plan.tasks) {
 		u32 index = at(i / 2), turn = i & 1;
 		struct task *t = &tasks[index];
@@ -105,10 +94,15 @@ static int on_release(void *map, u32 *key, struct timer *timer)
 		if (due < plan.horizon && due < d->next)
 			d->next = due;
 	}
-	turn_over(domain, now);
-	changed = decide(domain) | d->changing;
-	bpf_spin_unlock(&lock->lock);
-	tell_servers(domain, now);
+	return 0;
+}
+
+/* Tells what `release_due` has released. */
+static __noinline int tell_fresh(u32 domain, u64 now)
+{
+	struct domain *d = &domains[domain % MAX_DOMAINS];
+	u32 i;
+
 	bpf_for(i, 0, MAX_TASKS) {
 		u64 number, set;
 		u32 index;
@@ -126,6 +120,42 @@ static int on_release(void *map, u32 *key, struct timer *timer)
 		     release_of(index, number) + plan.task[index].deadline, 0);
 		tell_window(index, now);
 	}
+	return 0;
+}
+
+/* Releases all that is due in a domain, decides once, and sleeps until the next release. */
+static int on_release(void *map, u32 *key, struct timer *timer)
+{
+	u32 domain = *key, i;
+	u64 now, changed;
+	struct domain *d;
+	struct lock *lock;
+
+	if (domain >= MAX_DOMAINS || over)
+		return 0;
+	d = &domains[domain];
+	lock = bpf_map_lookup_elem(&locks, &domain);
+	if (!lock)
+		return 0;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	release_due(domain, now);
+	turn_over(domain, now);
+	changed = decide(domain) | d->changing;
+	bpf_for(i, 0, MAX_TASKS) {
+		u32 index;
+
+		if (i >= d->fresh_count)
+			break;
+		index = at(d->fresh[at(i)]);
+		if (tasks[index].current && tasks[index].link != NONE &&
+		    tasks[index].number == d->fresh_number[at(i)])
+			pages[index].chosen = tasks[index].number + 1;
+	}
+	bpf_spin_unlock(&lock->lock);
+	tell_servers(domain, now);
+	tell_fresh(domain, now);
 	call(changed);
 	if (d->next != NEVER)
 		bpf_timer_start(&timer->timer, plan.origin + d->next,
@@ -248,7 +278,8 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	u32 cpu = slot_here(), domain, kind = 0;
 	struct lock *lock;
 	s32 index = known(p, &domain, &lock), from = NONE;
-	bool misplaced;
+	struct gone gone = { .index = NONE }, moved = { .index = NONE };
+	bool misplaced, settled, resumes;
 	u64 now, job = 0;
 
 	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS)
@@ -263,19 +294,31 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	cpus[cpu].on = index;
 	cpus[cpu].idle = 0;
 	misplaced = t->link != (s32)cpu;
-	if (t->current && !misplaced) {
-		from = t->seen;
+	settled = !misplaced && settle(domain, cpu);
+	leave_interrupted(cpu, index, &gone);
+	from = t->seen;
+	if (t->shown && from != NONE && from != (s32)cpu)
+		/* It was interrupted elsewhere. */
+		leave_interrupted(from, NONE, &moved);
+	resumes = t->current && !misplaced && t->shown;
+	if (t->current && !misplaced && !t->shown) {
 		kind = from == NONE ? START : from == (s32)cpu ? RESUMPTION : MIGRATION;
 		t->seen = cpu;
 		t->shown = 1;
 		job = t->number;
 	}
 	bpf_spin_unlock(&lock->lock);
+	tell_gone(&gone, now);
+	tell_gone(&moved, now);
+	if (resumes)
+		watch_budget(index, cpu, now);
 	if (kind) {
 		tell_window(index, now);
 		tell(now, cpu, kind, index, job, kind == MIGRATION ? cpu_of(from) : 0, 0);
 		watch_budget(index, cpu, now);
 	}
+	if (settled)
+		tell_ways(1ULL << cpu, now, OVERHEAD_END);
 	if (misplaced)
 		scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
 }
@@ -288,7 +331,7 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	struct lock *lock;
 	s32 index = known(p, &domain, &lock);
 	u64 now, job = 0, changed = 0;
-	bool left = false, ended;
+	bool left = false, ended, settled;
 
 	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS)
 		return;
@@ -305,7 +348,9 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	if (!runnable)
 		t->blocked = 1;
 	ended = take_done(index, &news);
-	if (!ended) {
+	if (!ended && runnable && t->link == (s32)cpu && t->shown) {
+		cpus[cpu].interrupted = index;
+	} else if (!ended) {
 		left = t->shown;
 		job = t->number;
 		t->shown = 0;
@@ -314,12 +359,15 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	}
 	if (ended || !runnable)
 		changed = decide(domain);
+	settled = cpus[cpu].link == NONE && settle(domain, cpu);
 	bpf_spin_unlock(&lock->lock);
 	if (ended) {
 		tell_end(index, now, cpu, &news, 0);
 		tell_window(index, now);
 	} else if (left)
 		tell(now, cpu, runnable ? PREEMPTION : SUSPENSION, index, job, 0, 0);
+	if (settled)
+		tell_ways(1ULL << cpu, now, OVERHEAD_END);
 	call(changed);
 	if (ended && tasks[index].home != domain)
 		hand_over(index);
@@ -369,14 +417,38 @@ bool BPF_PROG(warmset_yield, struct task_struct *from, struct task_struct *to)
 SEC("struct_ops/update_idle")
 void BPF_PROG(warmset_update_idle, s32 cpu, bool idle)
 {
-	s32 slot = slot_of(cpu);
+	struct gone gone = { .index = NONE };
+	s32 slot = slot_of(cpu), index;
+	bool settled = false;
+	struct lock *lock;
+	u32 domain;
+	u64 now;
 
 	/* Before time zero there is no trace. */
 	if (slot < 0 || slot >= MAX_CPUS || !idle || over || bpf_ktime_get_ns() < plan.origin)
 		return;
-	if (!cpus[slot].idle && cpus[slot].on == NONE) {
+	index = cpus[slot].interrupted;
+	if (index >= 0 && index < MAX_TASKS) {
+		domain = tasks[index].home;
+		lock = bpf_map_lookup_elem(&locks, &domain);
+		if (!lock)
+			return;
+		now = clock();
+		bpf_spin_lock(&lock->lock);
+		now = stamp(domain, now);
+		/* What is linked here is about to come: the kernel looks for it once more. */
+		if (cpus[slot].link != index) {
+			leave_interrupted(slot, NONE, &gone);
+			settled = cpus[slot].link == NONE && settle(domain, slot);
+		}
+		bpf_spin_unlock(&lock->lock);
+		tell_gone(&gone, now);
+		if (settled)
+			tell_ways(1ULL << slot, now, OVERHEAD_END);
+	}
+	if (!cpus[slot].idle && cpus[slot].on == NONE && cpus[slot].interrupted == NONE) {
 		cpus[slot].idle = 1;
-		tell(clock(), slot, IDLE, NO_TASK, 0, 0, 0);
+		tell(clock(), slot, IDLE, NO_TASK, 0, 0, cpus[slot].deliberate ? DELIBERATE : 0);
 	}
 }
 
@@ -397,6 +469,7 @@ s32 BPF_PROG(warmset_init)
 		cpus[i % MAX_CPUS].idle = 1;
 		cpus[i % MAX_CPUS].serves = NONE;
 		cpus[i % MAX_CPUS].due = NONE;
+		cpus[i % MAX_CPUS].interrupted = NONE;
 	}
 	return 0;
 }
@@ -465,12 +538,87 @@ int warmset_start(struct request *request)
 			return 2;
 		bpf_timer_set_callback(&timer->timer, on_budget);
 	}
+	if (plan.domain[domain % MAX_DOMAINS].quantum)
+		return 0;
 	timer = bpf_map_lookup_elem(&releases, &domain);
 	if (!timer || bpf_timer_init(&timer->timer, &releases, CLOCK_MONOTONIC))
 		return 3;
 	bpf_timer_set_callback(&timer->timer, on_release);
 	if (bpf_timer_start(&timer->timer, plan.origin, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN))
 		return 4;
+	return 0;
+}
+
+/* A quantum begins in a domain that the loader decides for: releases what is due, and says what has
+ * happened up to now.
+ */
+SEC("syscall")
+int warmset_quantum(struct request *request)
+{
+	u32 domain = request->domain, i, first;
+	struct domain *d;
+	struct lock *lock;
+	u64 now, settling;
+
+	if (domain >= MAX_DOMAINS || over)
+		return 1;
+	d = &domains[bounded(domain)];
+	lock = bpf_map_lookup_elem(&locks, &domain);
+	if (!lock)
+		return 2;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	release_due(domain, now);
+	bpf_for(i, 0, plan.tasks)
+		seen[bounded(domain)].ended[at(i)] = tasks[at(i)].number;
+	seen[bounded(domain)].now = now;
+	settling = d->settling;
+	d->settling = 0;
+	bpf_spin_unlock(&lock->lock);
+	first = lowest(plan.domain[bounded(domain)].cpus);
+	tell_ways(settling, now, OVERHEAD_END);
+	tell_fresh(domain, now);
+	/* Until `warmset_choose` it is on its way to the first one. */
+	tell(now, first, OVERHEAD_BEGIN, NO_TASK, 0, IPI_LATENCY, 0);
+	tell(now, first, QUANTUM, NO_TASK, 0, 0, 0);
+	return 0;
+}
+
+/* Carries out what the loader has chosen. */
+SEC("syscall")
+int warmset_choose(struct request *request)
+{
+	u32 domain = request->domain, cpu;
+	struct domain *d;
+	struct lock *lock;
+	u64 now, changed, before = 0, after = 0, set, settling;
+
+	if (domain >= MAX_DOMAINS || over)
+		return 1;
+	d = &domains[bounded(domain)];
+	lock = bpf_map_lookup_elem(&locks, &domain);
+	if (!lock)
+		return 2;
+	set = plan.domain[bounded(domain)].cpus;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	bpf_for(cpu, 0, MAX_CPUS)
+		before |= (u64)(cpus[cpu].deliberate & 1) << cpu;
+	changed = choose(domain);
+	bpf_for(cpu, 0, MAX_CPUS)
+		after |= (u64)(cpus[cpu].deliberate & 1) << cpu;
+	d->settling = changed & busy_of(set);
+	settling = d->settling;
+	bpf_spin_unlock(&lock->lock);
+	bpf_for(cpu, 0, MAX_CPUS) {
+		if (((before ^ after) & set) >> cpu & 1 && cpus[cpu].idle)
+			tell(now, cpu, IDLE, NO_TASK, 0, 0, after >> cpu & 1 ? DELIBERATE : 0);
+	}
+	tell_ways(settling, now, OVERHEAD_BEGIN);
+	tell(now, lowest(set), OVERHEAD_END, NO_TASK, 0, IPI_LATENCY, 0);
+	call(changed);
 	return 0;
 }
 

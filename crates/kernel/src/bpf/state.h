@@ -13,6 +13,13 @@ static u32 at(u32 index)
 	return index % MAX_TASKS;
 }
 
+/* The place of a domain in the tables, in a way that the verifier sees, whatever the compiler knows. */
+static u32 bounded(u32 domain)
+{
+	asm volatile("" : "+r"(domain));
+	return domain & (MAX_DOMAINS - 1);
+}
+
 /* Kinds of events: `trace::EventKind`. */
 enum kind {
 	RELEASE = 1,
@@ -23,6 +30,8 @@ enum kind {
 	COMPLETION = 6,
 	DEADLINE_MISS = 7,
 	BUDGET_EXHAUSTED = 8,
+	OVERHEAD_BEGIN = 9,
+	OVERHEAD_END = 10,
 	IDLE = 11,
 	SERVER_BEGIN = 12,
 	SERVER_END = 13,
@@ -30,8 +39,13 @@ enum kind {
 	SUSPENSION = 15,
 	WAKE_UP = 16,
 	LOST = 18,
+	QUANTUM = 20,
 };
+/* Flags: of a completion, an idle processor. */
 #define CUT 1
+#define DELIBERATE 2
+/* A choice is on its way to a processor: `trace::Overhead::IpiLatency`. */
+#define IPI_LATENCY 3
 #define NO_TASK (~0U)
 
 /* A task and its current or next job. The lock of the domain `home` protects it, but for `next`,
@@ -99,6 +113,12 @@ struct cpu {
 	s32 due;
 	/* The server that it served before the change that is to be told. */
 	s32 served;
+	/* It is left idle although a job is ready. */
+	u32 deliberate;
+	/* The task that it ran when something of another class took it: to the schedule it still runs
+	 * there, until a decision takes effect. NONE: nothing did.
+	 */
+	s32 interrupted;
 };
 
 struct domain {
@@ -116,6 +136,8 @@ struct domain {
 	u32 reserved;
 	/* Slots whose server has changed. */
 	u64 changing;
+	/* Slots that have not taken up yet what was chosen for them in this quantum. */
+	u64 settling;
 	u32 count;
 	u32 fresh_count;
 	/* Tasks that are chosen in the decision that is under way. */
@@ -128,8 +150,13 @@ struct domain {
 struct plan plan SEC(".data.plan");
 struct page pages[MAX_TASKS] SEC(".data.pages");
 struct ending ending SEC(".data.ending");
+/* By domain, of those that the loader decides for. */
+struct seen seen[MAX_DOMAINS] SEC(".bss.seen");
+struct choice choices[MAX_DOMAINS] SEC(".bss.choices");
 /* By slot, events that were lost since the last one. */
 u64 lost[MAX_CPUS] SEC(".data.lost");
+/* By domain, how often it has decided. */
+u64 decisions[MAX_DOMAINS] SEC(".data.decisions");
 struct task tasks[MAX_TASKS];
 struct cpu cpus[MAX_CPUS];
 struct domain domains[MAX_DOMAINS];

@@ -38,6 +38,9 @@ pub struct Overdue {
     pub p999_ns: u64,
     /// The longest.
     pub max_ns: u64,
+    /// All together.
+    #[serde(skip)]
+    pub total_ns: u64,
 }
 
 impl Overdue {
@@ -48,6 +51,7 @@ impl Overdue {
             median_ns: median.nanos(),
             p999_ns: p999.nanos(),
             max_ns: times.max().nanos(),
+            total_ns: times.total().nanos(),
         }
     }
     pub(super) fn is_empty(&self) -> bool {

@@ -1,0 +1,192 @@
+//! The command `warmset` within the guest: what `--engine` makes of a run there.
+
+use crate::archive;
+use crate::case;
+use crate::ordinary::Look;
+use model::{Error, Result};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// Where it is, if the guest was given it.
+const WARMSET: &str = "/warmset";
+
+/// A call of it, what its exit status is to be, and what it is to say.
+struct Call {
+    name: &'static str,
+    /// The set, as a case has it; empty: the call has none.
+    set: &'static str,
+    words: &'static [&'static str],
+    /// Exit statuses that are well.
+    status: &'static [i32],
+    says: &'static [&'static str],
+}
+
+/// What a line begins with that is shown.
+const LATENCY: &str = "release to first instruction:";
+
+const SET: &str = "random:6:2.2:21";
+
+const CALLS: [Call; 6] = [
+    Call {
+        name: "platform",
+        set: "",
+        words: &["platform"],
+        status: &[0],
+        says: &["sched_ext"],
+    },
+    Call {
+        name: "run-kernel",
+        set: SET,
+        words: &[
+            "run",
+            "SET",
+            "--engine",
+            "kernel",
+            "--policy",
+            "g-edf",
+            "--for",
+            "1s",
+            "--jobs-end",
+            "clock",
+            "--tolerance",
+            "20ms",
+            "--trace",
+            "TRACE",
+        ],
+        status: &[0],
+        says: &["by the kernel's scheduler", "decisions in the kernel"],
+    },
+    // The same from user space, to see latencies side by side. Whether all of its deadlines are met
+    // where processors are emulated one after another is no matter of this test.
+    Call {
+        name: "run-user",
+        set: SET,
+        words: &[
+            "run",
+            "SET",
+            "--policy",
+            "g-edf",
+            "--for",
+            "1s",
+            "--jobs-end",
+            "clock",
+            "--tolerance",
+            "20ms",
+        ],
+        status: &[0, 1],
+        says: &[LATENCY],
+    },
+    Call {
+        name: "run-auto",
+        set: SET,
+        words: &[
+            "run",
+            "SET",
+            "--engine",
+            "auto",
+            "--policy",
+            "p-edf",
+            "--for",
+            "500ms",
+            "--jobs-end",
+            "clock",
+            "--tolerance",
+            "20ms",
+            "--format",
+            "json",
+            "--trace",
+            "TRACE",
+        ],
+        status: &[0],
+        says: &[
+            "\"engine\": \"kernel\"",
+            "the kernel's scheduler carries it out",
+        ],
+    },
+    Call {
+        name: "refused",
+        set: SET,
+        words: &["run", "SET", "--engine", "kernel", "--policy", "g-fifo"],
+        status: &[2],
+        says: &["the engine in the kernel cannot run `g-fifo`"],
+    },
+    Call {
+        name: "auto-refused",
+        set: SET,
+        words: &[
+            "run",
+            "SET",
+            "--engine",
+            "auto",
+            "--policy",
+            "g-fifo",
+            "--preflight",
+        ],
+        status: &[0],
+        says: &["from user space: the engine in the kernel cannot run `g-fifo`"],
+    },
+];
+
+/// Calls it in each way, and writes what came of that, and traces.
+///
+/// # Errors
+/// The port cannot be written; a set cannot be made.
+pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
+    if !Path::new(WARMSET).exists() {
+        return Ok(());
+    }
+    let broken = |e: std::io::Error| Error::new(format!("cannot write to the port: {e}"));
+    let mut results = String::new();
+    for call in &CALLS {
+        let begun = Instant::now();
+        let said = one(call).and_then(|()| look.again());
+        let line = match said {
+            Ok(()) => format!("{} well", call.name),
+            Err(e) => format!("{} BAD {e}", call.name),
+        };
+        println!("guest: warmset: {line} in {:.1?}", begun.elapsed());
+        results += &line;
+        results.push('\n');
+        if let Ok(bytes) = fs::read(trace_of(call)) {
+            archive::write(port, &format!("{}.wtrace", call.name), &bytes).map_err(broken)?;
+        }
+    }
+    archive::write(port, "commands.result", results.as_bytes()).map_err(broken)
+}
+
+fn trace_of(call: &Call) -> String {
+    format!("/out/{}.wtrace", call.name)
+}
+
+fn one(call: &Call) -> Result<()> {
+    let set = format!("/out/{}.toml", call.name);
+    if !call.set.is_empty() {
+        let line = format!("{} g-edf 1s {}", call.name, call.set);
+        let tasks = case::read(&line)?[0].tasks(|_| Err(Error::new("no file")))?;
+        fs::write(&set, model::taskfile::to_toml(&tasks))
+            .map_err(|e| Error::io(&set, "write it", &e))?;
+    }
+    let words = call.words.iter().map(|word| match *word {
+        "SET" => set.clone(),
+        "TRACE" => trace_of(call),
+        word => word.to_owned(),
+    });
+    let output = (Command::new(WARMSET).args(words).output())
+        .map_err(|e| Error::io(WARMSET, "start it", &e))?;
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    for line in said.lines().filter(|line| line.starts_with(LATENCY)) {
+        println!("guest: warmset: {}: {line}", call.name);
+    }
+    let code = output.status.code().unwrap_or(-1);
+    if !call.status.contains(&code) {
+        let status = output.status;
+        return Err(Error::new(format!("it ended with {status}: {said}")));
+    }
+    match call.says.iter().find(|words| !said.contains(**words)) {
+        Some(words) => Err(Error::new(format!("it does not say `{words}`: {said}"))),
+        None => Ok(()),
+    }
+}

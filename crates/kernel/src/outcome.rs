@@ -1,0 +1,33 @@
+//! What a run is given besides its plan, and what comes of it besides its trace.
+
+use model::{Instant, TaskId};
+
+/// Everything about a run but the plan and the work.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Settings {
+    /// When all tasks are released, as a reading of `CLOCK_MONOTONIC` in nanoseconds; else as soon
+    /// as everything is ready.
+    pub release_at: Option<u64>,
+}
+
+/// What came of a run besides its trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// When it ended.
+    pub end: Instant,
+    /// The user ended it.
+    pub interrupted: bool,
+    /// What `CLOCK_MONOTONIC` was at time zero, in nanoseconds.
+    pub origin: u64,
+    /// Events that were lost.
+    pub lost: u64,
+    /// By task, the number of its thread.
+    pub threads: Vec<i32>,
+    /// How often a domain decided.
+    pub decisions: u64,
+    /// From release to first instruction, of jobs that were chosen at their release: nanoseconds,
+    /// sorted; of each task the first 65536.
+    pub latencies: Vec<u32>,
+    /// Tasks whose work did not come back when it was told to end. Their threads are ordinary ones.
+    pub stuck: Vec<TaskId>,
+}

@@ -1,0 +1,66 @@
+//! The thread that decides at quanta: it asks the program in the kernel what has happened, lets the
+//! policy decide, and has that carried out.
+//!
+//! It is above all jobs, and sleeps from quantum to quantum.
+
+use crate::engine::clock;
+use crate::intf::{self, Plan};
+use crate::loaded::Deciding;
+use crate::quanta::{Machines, Seen};
+use crate::worker::Shared;
+use machine::realtime;
+use model::{Duration, Instant, Result};
+use std::sync::atomic::Ordering;
+
+/// The priority of the thread: as that of the dispatchers of the engine in user space.
+const PRIORITY: i32 = 97;
+/// `SCHED_FIFO`, with which what the thread starts is ordinary.
+const FIFO: i32 = 1 | 0x4000_0000;
+
+/// Decides from quantum to quantum until the run is over. Without the right to a priority it decides
+/// as an ordinary thread, which is above all jobs, too.
+///
+/// # Errors
+/// The program is gone.
+pub(crate) fn run(
+    deciding: &Deciding<'_>,
+    plan: &Plan,
+    machines: &mut dyn Machines,
+    shared: &Shared,
+) -> Result<()> {
+    // A warning would be of no use: what is late for want of it, the trace says.
+    let _ = sys::scheduling::set(0, FIFO, PRIORITY);
+    let quantum = plan
+        .domains
+        .first()
+        .map_or(0, |domain| domain.quantum)
+        .max(1);
+    let mut next = 0;
+    loop {
+        let at = plan.origin + next;
+        realtime::sleep(Duration::from_nanos(at.saturating_sub(clock())));
+        if shared.stop.load(Ordering::Acquire) || next >= plan.horizon {
+            return Ok(());
+        }
+        for domain in 0..plan.domains.len() {
+            deciding.quantum(domain as u32)?;
+            let seen = seen(deciding, domain, plan.tasks.len());
+            let choice = machines.decide(domain, &seen);
+            deciding.choose(domain as u32, &choice)?;
+        }
+        // A boundary that has passed meanwhile is not made up for: the next one is.
+        let passed = clock().saturating_sub(plan.origin);
+        next = (passed / quantum + 1) * quantum;
+    }
+}
+
+fn seen(deciding: &Deciding<'_>, domain: usize, tasks: usize) -> Seen {
+    let word = |at: usize| {
+        let word = deciding.seen.word(domain * intf::SEEN + 8 * at);
+        word.load(Ordering::Acquire)
+    };
+    Seen {
+        now: Instant::from_nanos(word(0)),
+        ended: (0..tasks).map(|task| word(2 + task)).collect(),
+    }
+}

@@ -1,0 +1,25 @@
+//! The engine where it is not compiled in.
+
+use crate::outcome::{Outcome, Settings};
+use crate::plan::Carried;
+use crate::support;
+use model::watch::Watch;
+use model::{Result, TaskSet};
+use trace::Sink;
+use workload::Work;
+
+/// Runs nothing: this build has no engine in the kernel.
+///
+/// # Errors
+/// Always; the remedy says how to build one that has it.
+pub fn run<S: Sink>(
+    _: Carried,
+    _: &TaskSet,
+    _: Vec<Box<dyn Work>>,
+    _: &Settings,
+    _: &dyn Watch,
+    _: &mut S,
+    _: impl FnMut(&mut S),
+) -> Result<Outcome> {
+    Err(support::not_built())
+}
