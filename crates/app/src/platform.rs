@@ -2,7 +2,7 @@
 //! file.
 
 use crate::On;
-use machine::Machine;
+use machine::{Capability, Machine, State, Tree};
 use model::{Error, Platform, Result, builtin, files, platformfile};
 use serde::Serialize;
 use std::path::Path;
@@ -57,7 +57,30 @@ impl Described {
 pub fn describe(on: &On) -> Result<Described> {
     match on.given()? {
         Some(platform) => Ok(Described::Platform { platform }),
-        None => machine::this_machine().map(Described::Machine),
+        None => {
+            let mut machine = machine::this_machine()?;
+            machine.capabilities.push(in_kernel());
+            Ok(Described::Machine(machine))
+        }
+    }
+}
+
+/// Whether `warmset run --engine kernel` can be: what of it is missing first.
+fn in_kernel() -> Capability {
+    let name = "engine in the kernel";
+    match kernel::support::check(&Tree::new("/".as_ref())) {
+        Ok(()) => Capability {
+            name,
+            state: State::Yes,
+            seen: "this build has it, and this kernel has sched_ext".to_owned(),
+            remedy: String::new(),
+        },
+        Err(e) => Capability {
+            name,
+            state: State::No,
+            seen: e.cause().to_owned(),
+            remedy: e.advice().to_owned(),
+        },
     }
 }
 

@@ -98,9 +98,10 @@ impl Default for Settings {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Ending {
     /// The horizon was reached.
+    #[default]
     Horizon,
     /// The user asked for it.
     Interrupted,
@@ -109,7 +110,7 @@ pub enum Ending {
 }
 
 /// What came of a run besides its trace. Times in nanoseconds.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Outcome {
     /// Why it ended.
     pub ending: Ending,

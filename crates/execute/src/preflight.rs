@@ -132,6 +132,26 @@ pub fn look(intent: &Intent<'_>) -> Vec<Finding> {
     found
 }
 
+/// Looks at what matters where the kernel's scheduler carries out the run: nothing has real-time
+/// priorities, nothing polices intervals from user space.
+pub fn look_in_kernel(intent: &Intent<'_>) -> Vec<Finding> {
+    let mut found = vec![
+        capability(intent.machine, "sched_ext", Level::Refuse),
+        kernel::preemption(intent),
+        kernel::cpuset(intent),
+    ];
+    found.extend(kernel::memory(intent));
+    found.extend(others::programs(intent));
+    found.extend(load::beyond(intent));
+    found.extend(processors::siblings(intent));
+    found.extend([
+        processors::frequency(intent.machine),
+        processors::sleep(intent),
+        processors::host(intent.machine),
+    ]);
+    found
+}
+
 /// How long before a release a dispatcher whose processor is idle is to be up: longer than most
 /// wake-ups where there is time for it, what the tasks and ordinary programs need left aside; else
 /// not at all. How long an idle processor takes to wake up is in no profile; what the engine takes

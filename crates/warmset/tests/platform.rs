@@ -34,6 +34,7 @@ fn this_machine_is_shown_with_facts_and_capabilities() {
         "pagemap",
         "resctrl",
         "sched_ext",
+        "engine in the kernel",
     ] {
         assert!(text.contains(word), "{word}\n{text}");
     }
@@ -48,7 +49,7 @@ fn json_is_one_document() {
             .unwrap()
             .is_empty()
     );
-    assert_eq!(machine["capabilities"].as_array().unwrap().len(), 8);
+    assert_eq!(machine["capabilities"].as_array().unwrap().len(), 9);
     let xeon: serde_json::Value =
         serde_json::from_str(&stdout(&["--platform", "xeon-l7455", "--format", "json"])).unwrap();
     assert_eq!(xeon["platform"]["processors"].as_array().unwrap().len(), 24);

@@ -3,6 +3,7 @@
 //! [`plan`] looks whether the run could be and what would disturb it, [`Planned::run`] runs it.
 
 pub mod colors;
+mod engine;
 mod known;
 pub mod live;
 mod looked;
@@ -11,6 +12,7 @@ mod performers;
 mod report;
 mod reserve;
 
+pub use engine::{Carrier, ENGINE, Engine};
 pub use known::RESERVES;
 pub use looked::Preflight;
 pub use moment::{Clocks, Moment};
@@ -22,9 +24,10 @@ use crate::{Choice, Tasks, provenance};
 use ::trace::check::Options as Checks;
 use ::trace::{Checker, Event, FileSink, Header, Origin, Sink, Stage, Statistics};
 use colors::{Coloring, Prepared};
-use execute::preflight::{self, Intent, Level};
+use engine::{Chosen, InKernel};
+use execute::preflight::{self, Finding, Intent, Level};
 use execute::witness::{self, Testimony, Told};
-use execute::{Efforts, JoinSocket, Outcome, Performer, Rights, Settings, Triggers};
+use execute::{Efforts, Ending, JoinSocket, Outcome, Performer, Rights, Settings, Triggers};
 use looked::disturbances;
 use machine::settings::Settings as Changed;
 use machine::user::User;
@@ -44,6 +47,8 @@ pub use workload::Until;
 pub struct Options {
     /// The policies, and who runs where.
     pub scheduling: Scheduling,
+    /// Who carries it out. Default: threads from user space.
+    pub engine: Engine,
     /// How long. Default: 10 s.
     pub horizon: Duration,
     /// On these processors only; `None`: on all that this process may use.
@@ -91,6 +96,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             scheduling: Scheduling::default(),
+            engine: Engine::default(),
             horizon: Duration::from_secs(10),
             cpus: None,
             execution: Choice::Named("0.9".to_owned()),
@@ -127,13 +133,30 @@ pub struct Planned<'a> {
     part: Ratio,
     /// Those of programs of which the set says nothing else.
     rights: Rights,
-    plans: Vec<AnyPlan>,
+    carried: Carried,
     enforcement: Enforcement,
     early: Duration,
     /// What its trace opens with.
     pub header: Header,
     /// What was seen of machine and set.
     pub preflight: Preflight,
+}
+
+/// What is carried out, and so by whom.
+enum Carried {
+    /// By threads from user space.
+    User(Vec<AnyPlan>),
+    /// By the kernel's scheduler.
+    Kernel(Box<kernel::Carried>),
+}
+
+impl Carried {
+    fn by(&self) -> Carrier {
+        match self {
+            Carried::User(_) => Carrier::User,
+            Carried::Kernel(_) => Carrier::Kernel,
+        }
+    }
 }
 
 /// Looks whether a run could be. Where boundaries between jobs matter to a policy, and no profile
@@ -148,49 +171,24 @@ pub fn plan<'a>(tasks: &'a Tasks, options: &'a Options) -> Result<Planned<'a>> {
     let release_at = options.release_at.map(|m| m.reading(&begun)).transpose()?;
     let triggers = triggers(how, set).map_err(|e| e.at(&tasks.place))?;
     let machine = on(machine::this_machine()?, options.cpus.as_ref())?;
-    let platform = &machine.platform;
     turns(how, options.switch_every)?;
     let part = match &options.execution {
         Choice::Named(text) => part_of(text).map_err(|e| e.at("--execution"))?,
         Choice::Value(part) => *part,
     };
     let rights = rights(&options.rights)?;
-    let profile = options.profile.as_ref().map(Choice::profile).transpose()?;
-    let found = known::find(how, set, &machine, profile.as_ref())?;
-    let known = &found.known;
-    let reserved = reserve::reserve(how, set, platform, &tasks.place, known)?;
-    let mut plans = Vec::new();
-    for (policy, stage) in how.all().zip(&reserved.stages) {
-        plans.push(policy.plan(&how.setup(set, platform, stage.assignment.as_ref()))?);
-    }
     let enforcement = how.enforcement;
-    let takes = known.takes(how, set.len());
-    let intent = Intent {
-        machine: &machine,
-        tree: &Tree::new("/".as_ref()),
-        cpus: &platform.in_cache_order(),
-        set,
-        stages: &reserved.stages,
-        part,
-        enforcement,
-        quantum: how.quantum,
-        awake: options.awake,
-        boundary: known.boundary(how, set.len())?,
-        takes: &takes,
+    let Chosen { in_kernel, finding } = engine::choose(options, set, &machine, &tasks.place)?;
+    let seen = match in_kernel {
+        Some(taken) => look_in_kernel(options, set, &machine, part, taken),
+        None => look_from_user_space(options, tasks, &machine, part)?,
     };
-    let mut findings = preflight::look(&intent);
+    let mut findings = seen.findings;
     let of_machine = findings.len();
-    findings.extend(found.findings);
-    findings.extend(reserved.findings);
-    let early = options.early.unwrap_or_else(|| preflight::early(&intent));
+    findings.extend(finding);
+    findings.extend(seen.of_set);
     Ok(Planned {
-        header: header(
-            set,
-            &machine,
-            reserved.stages,
-            enforcement,
-            &options.command,
-        ),
+        header: header(set, &machine, seen.stages, enforcement, &options.command),
         set,
         options,
         begun,
@@ -198,15 +196,104 @@ pub fn plan<'a>(tasks: &'a Tasks, options: &'a Options) -> Result<Planned<'a>> {
         triggers,
         part,
         rights,
-        plans,
+        carried: seen.carried,
         enforcement,
-        early,
+        early: seen.early,
         preflight: Preflight {
             findings,
             of_machine,
         },
         machine,
     })
+}
+
+/// What was seen before a run, and what it carries out.
+struct Seen {
+    stages: Vec<Stage>,
+    carried: Carried,
+    findings: Vec<Finding>,
+    of_set: Vec<Finding>,
+    early: Duration,
+}
+
+/// Looks at a machine and a set for the engine in user space.
+///
+/// # Errors
+/// As [`plan`].
+fn look_from_user_space(
+    options: &Options,
+    tasks: &Tasks,
+    machine: &Machine,
+    part: Ratio,
+) -> Result<Seen> {
+    let (how, set, platform) = (&options.scheduling, &tasks.set, &machine.platform);
+    let profile = options.profile.as_ref().map(Choice::profile).transpose()?;
+    let found = known::find(how, set, machine, profile.as_ref())?;
+    let known = &found.known;
+    let reserved = reserve::reserve(how, set, platform, &tasks.place, known)?;
+    let mut plans = Vec::new();
+    for (policy, stage) in how.all().zip(&reserved.stages) {
+        plans.push(policy.plan(&how.setup(set, platform, stage.assignment.as_ref()))?);
+    }
+    let takes = known.takes(how, set.len());
+    let intent = Intent {
+        machine,
+        tree: &Tree::new("/".as_ref()),
+        cpus: &platform.in_cache_order(),
+        set,
+        stages: &reserved.stages,
+        part,
+        enforcement: how.enforcement,
+        quantum: how.quantum,
+        awake: options.awake,
+        boundary: known.boundary(how, set.len())?,
+        takes: &takes,
+    };
+    let findings = preflight::look(&intent);
+    let early = options.early.unwrap_or_else(|| preflight::early(&intent));
+    let of_set = found
+        .findings
+        .into_iter()
+        .chain(reserved.findings)
+        .collect();
+    Ok(Seen {
+        carried: Carried::User(plans),
+        findings,
+        of_set,
+        early,
+        stages: reserved.stages,
+    })
+}
+
+/// Looks at a machine and a set for the engine in the kernel.
+fn look_in_kernel(
+    options: &Options,
+    set: &TaskSet,
+    machine: &Machine,
+    part: Ratio,
+    taken: InKernel,
+) -> Seen {
+    let how = &options.scheduling;
+    let intent = Intent {
+        machine,
+        tree: &Tree::new("/".as_ref()),
+        cpus: &machine.platform.in_cache_order(),
+        set,
+        stages: &taken.stages,
+        part,
+        enforcement: how.enforcement,
+        quantum: how.quantum,
+        awake: options.awake,
+        boundary: None,
+        takes: &[],
+    };
+    Seen {
+        findings: preflight::look_in_kernel(&intent),
+        of_set: taken.findings,
+        early: Duration::ZERO,
+        carried: Carried::Kernel(Box::new(taken.carried)),
+        stages: taken.stages,
+    }
 }
 
 /// The jobs of all tasks, and the time that they leave, as a run needs them.
@@ -243,6 +330,14 @@ impl<S: Sink> Sink for Recorders<S> {
     }
 }
 
+impl<S> Recorders<S> {
+    fn flush(&mut self) {
+        if let Some(file) = &mut self.file {
+            file.flush();
+        }
+    }
+}
+
 impl Planned<'_> {
     /// Runs it; every event goes to `observer`, too. Remarks on what may disturb the run go to
     /// `watch`.
@@ -260,33 +355,38 @@ impl Planned<'_> {
         let cast = self.cast(colored.as_ref(), watch)?;
         let mut recorders = self.recorders(observer)?;
         let changed = self.change(watch)?;
-        let settings = Settings {
-            horizon: self.options.horizon,
-            enforcement: self.enforcement,
-            quantum: self.options.scheduling.quantum,
-            provider: colored.as_ref().map(Prepared::provider),
-            early: self.early,
-            release_at: self.release_at,
-            triggers: self.triggers,
-            best_effort: cast.best_effort,
-            standstills: self.options.standstills,
-            witness: self.options.witness,
-            ..Settings::default()
+        let carrier = self.carried.by();
+        let outcome = match self.carried {
+            Carried::User(plans) => {
+                let settings = Settings {
+                    horizon: self.options.horizon,
+                    enforcement: self.enforcement,
+                    quantum: self.options.scheduling.quantum,
+                    provider: colored.as_ref().map(Prepared::provider),
+                    early: self.early,
+                    release_at: self.release_at,
+                    triggers: self.triggers.clone(),
+                    best_effort: cast.best_effort,
+                    standstills: self.options.standstills,
+                    witness: self.options.witness,
+                    ..Settings::default()
+                };
+                execute::run_in_turn(
+                    &plans,
+                    self.options.switch_every,
+                    self.set,
+                    cast.performers,
+                    &settings,
+                    &watch,
+                    &mut recorders,
+                    Recorders::flush,
+                )
+            }
+            Carried::Kernel(carried) => {
+                let (set, at) = (self.set, self.release_at);
+                in_kernel(*carried, set, at, cast.performers, watch, &mut recorders)
+            }
         };
-        let outcome = execute::run_in_turn(
-            &self.plans,
-            self.options.switch_every,
-            self.set,
-            cast.performers,
-            &settings,
-            &watch,
-            &mut recorders,
-            |recorders| {
-                if let Some(file) = &mut recorders.file {
-                    file.flush();
-                }
-            },
-        );
         drop(changed);
         if let Some(file) = recorders.file {
             file.finish()?;
@@ -299,6 +399,7 @@ impl Planned<'_> {
             .map(|c| c.statement(self.set, watch))
             .transpose()?;
         Ok(report::Parts {
+            engine: carrier,
             policy: self.options.scheduling.written(),
             platform: platform.name.clone(),
             set: self.set,
@@ -318,6 +419,13 @@ impl Planned<'_> {
 
     /// Says what may disturb the run, and what of the set it does not heed.
     fn remarks(&self, watch: &dyn Watch) {
+        if let Some(engine) = self.preflight.findings.iter().find(|f| f.name == ENGINE) {
+            let remedy = match engine.remedy.as_str() {
+                "" => String::new(),
+                remedy => format!("; {remedy}"),
+            };
+            watch.note(&format!("{ENGINE}: {}{remedy}", engine.seen));
+        }
         if let Some(line) = disturbances(self.preflight.machine()) {
             watch.note(&line);
         }
@@ -406,6 +514,47 @@ impl Planned<'_> {
             ));
         }
         Ok(changed)
+    }
+}
+
+/// Lets the kernel's scheduler carry out a plan.
+///
+/// # Errors
+/// As [`kernel::run`].
+fn in_kernel<S: Sink>(
+    carried: kernel::Carried,
+    set: &TaskSet,
+    release_at: Option<u64>,
+    performers: Vec<Performer>,
+    watch: &dyn Watch,
+    recorders: &mut Recorders<S>,
+) -> Result<Outcome> {
+    let works = performers.into_iter().map(|performer| match performer {
+        Performer::Work(work) => Ok(work),
+        // It is refused when the engine is chosen.
+        _ => Err(Error::new("the engine in the kernel runs no programs")),
+    });
+    let works = works.collect::<Result<Vec<_>>>()?;
+    let settings = kernel::Settings { release_at };
+    let flush = Recorders::flush;
+    kernel::run(carried, set, works, &settings, watch, recorders, flush).map(outcome)
+}
+
+/// An outcome of the engine in the kernel, which has no dispatchers of its own.
+fn outcome(of: kernel::Outcome) -> Outcome {
+    Outcome {
+        ending: match of.interrupted {
+            true => Ending::Interrupted,
+            false => Ending::Horizon,
+        },
+        end: of.end,
+        origin: of.origin,
+        lost: of.lost,
+        decisions: of.decisions,
+        latencies: of.latencies,
+        stuck: of.stuck,
+        threads: of.threads,
+        ..Outcome::default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What came of a run.
 
 use super::colors::Statement;
+use super::engine::Carrier;
 use super::performers::Workloads;
 use execute::preflight::Finding;
 use execute::witness::Testimony;
@@ -112,6 +113,8 @@ pub struct BestEffort {
 pub struct Ran {
     /// The policies, separated by commas where several took turns.
     pub policy: String,
+    /// Who carried it out.
+    pub engine: Carrier,
     /// The name of the platform.
     pub platform: String,
     /// Why it ended: `horizon`, `programs` or `interrupt`.
@@ -226,6 +229,7 @@ impl Ran {
 
 /// Everything that a report is made of.
 pub(super) struct Parts<'a> {
+    pub engine: Carrier,
     pub policy: String,
     pub platform: String,
     pub set: &'a TaskSet,
@@ -263,6 +267,7 @@ impl Parts<'_> {
         }
         Ran {
             policy: self.policy,
+            engine: self.engine,
             platform: self.platform,
             ended_by: match ending {
                 Ending::Horizon => "horizon",

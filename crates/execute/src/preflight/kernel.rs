@@ -183,7 +183,7 @@ pub(super) fn control_groups(intent: &Intent<'_>) -> Vec<Finding> {
     found
 }
 
-fn cpuset(intent: &Intent<'_>) -> Finding {
+pub(super) fn cpuset(intent: &Intent<'_>) -> Finding {
     let name = "cpuset";
     match cgroup::cpuset(intent.tree) {
         Some((path, cpus)) => match intent.cpus.iter().find(|cpu| !cpus.contains(**cpu)) {

@@ -64,6 +64,37 @@ fn fullest(intent: &Intent<'_>, stage: &Stage, takes: Option<&Takes>, left: f64)
     )
 }
 
+/// What the tasks need of the processors that they may run on, where the kernel's scheduler leaves
+/// them all time that ordinary programs leave: more than there is makes jobs tardy, and no more.
+pub(super) fn beyond(intent: &Intent<'_>) -> Vec<Finding> {
+    let name = "utilization";
+    let of_stage = |stage: &Stage| {
+        let percent = |share: &Share| 100.0 * share.used / share.cpus.max(1) as f64;
+        let places = shares::of_jobs(intent, stage.assignment.as_ref());
+        let fullest = places
+            .into_iter()
+            .max_by(|a, b| percent(a).total_cmp(&percent(b)))?;
+        let had = percent(&fullest);
+        let seen = format!(
+            "jobs take {had:.1} % of {} processor{}{}",
+            fullest.cpus,
+            if fullest.cpus == 1 { "" } else { "s" },
+            fullest.place
+        );
+        Some(match had <= 100.0 {
+            true => Finding::fine(name, seen),
+            false => Finding::warn(
+                name,
+                format!(
+                    "{seen}: deadlines are missed, and a task that waits for 30 s ends the run"
+                ),
+                "give fewer tasks, or `--execution` a smaller part",
+            ),
+        })
+    };
+    intent.stages.iter().filter_map(of_stage).collect()
+}
+
 /// Is the WCET of a task the budget of a program that knows nothing of jobs?
 pub(super) fn is_budget(set: &TaskSet, task: TaskId) -> bool {
     let workload = set.details(task).and_then(|d| d.workload.as_ref());

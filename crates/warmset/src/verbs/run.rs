@@ -8,7 +8,7 @@ use crate::scheduling_options::{SchedulingArgs, policies};
 use crate::{Answer, command};
 use app::run::colors::{By, Coloring};
 use app::run::live::Live;
-use app::run::{Clocks, Moment, Options, Planned, Until};
+use app::run::{Clocks, Engine, Moment, Options, Planned, Until};
 use app::{Choice, Tasks, own};
 use model::{CpuSet, Duration, Result, Rights};
 use partition::plan::Scheme;
@@ -22,6 +22,9 @@ pub struct Args {
     tasks: PathBuf,
     #[command(flatten)]
     scheduling: SchedulingArgs,
+    /// Who carries it out
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
+    engine: EngineArg,
     /// How long
     #[arg(
         long = "for",
@@ -122,6 +125,27 @@ struct ColoringArgs {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+enum EngineArg {
+    /// Threads of real-time priority, from user space
+    #[default]
+    User,
+    /// The kernel's scheduler, by a program loaded into it: a kernel with sched_ext
+    Kernel,
+    /// The kernel where it can, else user space; says which, and why
+    Auto,
+}
+
+impl From<EngineArg> for Engine {
+    fn from(arg: EngineArg) -> Self {
+        match arg {
+            EngineArg::User => Engine::User,
+            EngineArg::Kernel => Engine::Kernel,
+            EngineArg::Auto => Engine::Auto,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
 enum ByArg {
     #[default]
     Pages,
@@ -169,6 +193,7 @@ pub fn run(args: Args) -> Result<Answer> {
     let (scheduling, tasks) = args.scheduling.planned(Tasks::read(&args.tasks)?)?;
     let options = Options {
         scheduling,
+        engine: args.engine.into(),
         horizon: args.horizon,
         cpus: args.cpus,
         execution: Choice::Named(args.execution),

@@ -2,7 +2,7 @@
 
 use crate::console::Format;
 use app::run::colors::Statement;
-use app::run::{Preflight, RESERVES, Ran, Times};
+use app::run::{Carrier, Preflight, RESERVES, Ran, Times};
 use execute::Ending;
 use execute::preflight::{Finding, Level};
 use execute::witness::Testimony;
@@ -28,10 +28,14 @@ pub fn table(ran: &Ran, look: Look) -> String {
     let lasted = ran.ran.rounded();
     // Writing to a string cannot fail, here and below.
     let mut text = format!(
-        "{} on {} processors of {}, for real: {}\n",
+        "{} on {} processors of {}, for real{}: {}\n",
         ran.policy,
         ran.cpus.len(),
         ran.platform,
+        match ran.engine {
+            Carrier::User => "",
+            Carrier::Kernel => ", by the kernel's scheduler",
+        },
         match ran.ending {
             Ending::Horizon => format!("ran for {lasted}"),
             Ending::ProgramsEnded => format!("ran for {lasted}, until the last program ended"),
@@ -114,6 +118,11 @@ fn engine_text(ran: &Ran, text: &mut String) {
         let _ = writeln!(text, "reserves: {}", source.seen);
     }
     let _ = writeln!(text, "release to first instruction: {}", times(ran.latency));
+    if ran.engine == Carrier::Kernel {
+        let _ = writeln!(text, "{} decisions in the kernel", ran.decisions);
+        stuck_text(ran, text);
+        return;
+    }
     let _ = writeln!(
         text,
         "note and decide: {} ({} decisions); carry out as well: {}",
@@ -136,6 +145,10 @@ fn engine_text(ran: &Ran, text: &mut String) {
             "{n} times a dispatcher woke up more than 5 ms too late, up to {latest}: something else had the processor"
         ),
     };
+    stuck_text(ran, text);
+}
+
+fn stuck_text(ran: &Ran, text: &mut String) {
     for task in &ran.stuck {
         let _ = writeln!(
             text,

@@ -1,0 +1,207 @@
+//! Which engine carries out a run: the one in user space, or the one in the kernel (sched_ext).
+//!
+//! The one in the kernel takes what can be said as data for its program ([`kernel::plan`]), on a
+//! kernel with sched_ext, in a build that has it. All else it refuses with the reason, which `auto`
+//! tells before it takes the other one.
+
+use super::known::Known;
+use super::{Options, reserve};
+use crate::scheduling::Scheduling;
+use ::trace::Stage;
+use execute::preflight::{Finding, Level};
+use kernel::plan::Given;
+use machine::{Machine, Tree};
+use model::{Error, Platform, Result, TaskSet, Workload};
+use serde::Serialize;
+
+/// Who carries out a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Engine {
+    /// Threads of real-time priority, from user space.
+    #[default]
+    User,
+    /// The kernel's scheduler, by a program that is loaded into it.
+    Kernel,
+    /// The kernel where it can, else user space.
+    Auto,
+}
+
+/// Who carries it out, as it was chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carrier {
+    /// Threads of real-time priority, from user space.
+    User,
+    /// The kernel's scheduler.
+    Kernel,
+}
+
+/// What the finding is called that says which engine it is, and why.
+pub const ENGINE: &str = "engine";
+
+/// What the engine in the kernel carries out.
+pub(super) struct InKernel {
+    pub stages: Vec<Stage>,
+    pub findings: Vec<Finding>,
+    pub carried: kernel::Carried,
+}
+
+/// What was chosen.
+pub(super) struct Chosen {
+    /// `None`: from user space.
+    pub in_kernel: Option<InKernel>,
+    /// What is said of the choice, where there was one.
+    pub finding: Option<Finding>,
+}
+
+/// Chooses the engine. `place` names the set in errors.
+///
+/// # Errors
+/// The engine in the kernel is asked for and cannot; no assignment.
+pub(super) fn choose(
+    options: &Options,
+    set: &TaskSet,
+    machine: &Machine,
+    place: &str,
+) -> Result<Chosen> {
+    if options.engine == Engine::User {
+        return Ok(Chosen {
+            in_kernel: None,
+            finding: None,
+        });
+    }
+    let auto = options.engine == Engine::Auto;
+    match permit(options, set, machine).and_then(|()| in_kernel(options, set, machine, place)) {
+        Ok(in_kernel) => Ok(Chosen {
+            in_kernel: Some(in_kernel),
+            finding: Some(Finding::fine(
+                ENGINE,
+                "the kernel's scheduler carries it out (sched_ext)",
+            )),
+        }),
+        Err(e) if auto => Ok(Chosen {
+            in_kernel: None,
+            finding: Some(Finding {
+                level: Level::Fine,
+                name: ENGINE,
+                seen: format!("it is carried out from user space: {}", e.cause()),
+                remedy: e.advice().to_owned(),
+            }),
+        }),
+        Err(e) => Err(e),
+    }
+}
+
+/// # Errors
+/// This build, machine or user cannot, or the run is of a kind that this engine does not have.
+fn permit(options: &Options, set: &TaskSet, machine: &Machine) -> Result<()> {
+    let refuse = |cause: String| {
+        Err(Error::new(cause)
+            .at(PLACE)
+            .remedy("run it from user space: leave `--engine` out"))
+    };
+    if let Some(what) = lacks(options, set) {
+        return refuse(format!("the engine in the kernel does not know {what}"));
+    }
+    kernel::support::check(&Tree::new("/".as_ref()))?;
+    match machine.capability("BPF") {
+        Some(c) if c.state == machine::State::No => Err(Error::new(format!("BPF: {}", c.seen))
+            .at(PLACE)
+            .remedy(c.remedy.clone())),
+        _ => Ok(()),
+    }
+}
+
+const PLACE: &str = "--engine kernel";
+
+/// What of a run only the engine in user space has; `None`: nothing.
+fn lacks(options: &Options, set: &TaskSet) -> Option<&'static str> {
+    let details = || set.ids().filter_map(|id| set.details(id));
+    let is_program = |w: &Option<Workload>| {
+        matches!(
+            w,
+            Some(Workload::Exec { .. } | Workload::Program { .. } | Workload::Join)
+        )
+    };
+    match () {
+        () if !options.scheduling.then().is_empty() => Some("several policies in turn"),
+        () if details().any(|d| is_program(&d.workload)) => Some("programs as tasks"),
+        () if !set.best_effort().is_empty() => Some("best-effort work"),
+        () if details().any(|d| d.trigger.is_some()) => Some("triggers"),
+        () if options.coloring.colors.is_some() || details().any(|d| d.colors.is_some()) => {
+            Some("page colors")
+        }
+        () if options.witness => Some("`--witness`"),
+        () if options.early.is_some() => Some("`--early`: its releases are the kernel's timers"),
+        () => None,
+    }
+}
+
+/// # Errors
+/// No assignment; the policy or the set is one that cannot be said as data.
+fn in_kernel(options: &Options, set: &TaskSet, machine: &Machine, place: &str) -> Result<InKernel> {
+    let how: &Scheduling = &options.scheduling;
+    let platform: &Platform = &machine.platform;
+    // What a boundary costs there nobody has measured: nothing is reserved for it.
+    let reserved = reserve::reserve(how, set, platform, place, &Known::Nothing)?;
+    let stage = &reserved.stages[0];
+    let policy = how.policy();
+    let plan = policy.plan(&how.setup(set, platform, stage.assignment.as_ref()))?;
+    let given = Given {
+        set,
+        platform,
+        enforcement: how.enforcement,
+        horizon: options.horizon,
+    };
+    let carried = kernel::plan::of(&policy.to_string(), &plan, &given)?;
+    Ok(InKernel {
+        stages: reserved.stages,
+        findings: reserved.findings,
+        carried,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testing::sets::set_ms;
+
+    fn chosen(engine: Engine, change: impl FnOnce(&mut Options)) -> Result<Chosen> {
+        let mut options = Options {
+            engine,
+            ..Options::default()
+        };
+        change(&mut options);
+        let machine = machine::this_machine().unwrap();
+        choose(&options, &set_ms(&[(1, 10)]), &machine, "t")
+    }
+
+    #[test]
+    fn what_it_lacks_is_said_and_auto_takes_the_other_one() {
+        let colors = |o: &mut Options| o.coloring.colors = Some(partition::plan::Scheme::Named);
+        let error = chosen(Engine::Kernel, colors).err().unwrap();
+        assert!(error.cause().contains("page colors"), "{error}");
+        assert!(!error.advice().is_empty());
+        let auto = chosen(Engine::Auto, colors).unwrap();
+        assert!(auto.in_kernel.is_none());
+        assert!(auto.finding.unwrap().seen.contains("page colors"));
+        let user = chosen(Engine::User, |_| {}).unwrap();
+        assert!(user.in_kernel.is_none() && user.finding.is_none());
+    }
+
+    #[test]
+    fn a_build_or_kernel_that_cannot_is_an_error_with_a_remedy() {
+        let can = kernel::support::check(&Tree::new("/".as_ref())).is_ok();
+        match chosen(Engine::Kernel, |_| {}) {
+            Ok(chosen) => assert!(can && chosen.in_kernel.is_some()),
+            Err(e) => assert!(!e.advice().is_empty(), "{e}"),
+        }
+    }
+
+    #[test]
+    fn several_policies_are_not_for_it() {
+        let several = |o: &mut Options| o.scheduling = Scheduling::of("g-edf,p-edf").unwrap();
+        let error = chosen(Engine::Kernel, several).err().unwrap();
+        assert!(error.cause().contains("in turn"), "{error}");
+    }
+}
