@@ -9,11 +9,17 @@ use model::watch::Silent;
 use model::{Assignment, Colors, Details, Duration, Platform, TaskSet, Timing, Wcets};
 use testing::random::Random;
 
-/// A task whose WCET depends on up to three numbers of colors.
-fn task(random: &mut Random, number: usize, is_shared_known: bool) -> (Timing, Details) {
+/// A task whose WCET depends on up to three numbers of colors, the longest so many tenths of its
+/// period.
+fn task(
+    random: &mut Random,
+    number: usize,
+    is_shared_known: bool,
+    tenths: (u64, u64),
+) -> (Timing, Details) {
     let us = Duration::from_micros;
     let period = random.among(8_000, 20_000);
-    let longest = random.among(period / 10, period * 6 / 10);
+    let longest = random.among(period * tenths.0 / 10, period * tenths.1 / 10);
     let mut by_colors = Vec::new();
     let mut wcet = longest;
     for colors in 1..=random.among(2, 3) {
@@ -30,10 +36,10 @@ fn task(random: &mut Random, number: usize, is_shared_known: bool) -> (Timing, D
     (timing, details)
 }
 
-fn set_of(random: &mut Random, tasks: usize, is_shared_known: bool) -> TaskSet {
+fn set_of(random: &mut Random, tasks: usize, is_shared_known: bool, tenths: (u64, u64)) -> TaskSet {
     TaskSet::new(
         (0..tasks)
-            .map(|number| task(random, number, is_shared_known))
+            .map(|number| task(random, number, is_shared_known, tenths))
             .collect(),
     )
     .expect("a set")
@@ -117,7 +123,7 @@ fn small_sets_get_the_best_placement_and_division() {
     let (mut held, mut failed) = (0, 0);
     for number in 0..60 {
         let tasks = 2 + number % 3;
-        let set = set_of(&mut random, tasks, number % 2 == 0);
+        let set = set_of(&mut random, tasks, number % 2 == 0, (3, 9));
         let supply = 2 + (number % 4) as u16;
         let advice = advised(&set, &platform, supply, "p-edf");
         let expected = brute_force(&set, &platform, supply);
@@ -186,7 +192,7 @@ fn tasks_that_may_run_together_have_no_color_in_common() {
     let mut random = Random::new(7);
     let mut ways = std::collections::BTreeSet::new();
     for number in 0..12 {
-        let set = set_of(&mut random, 7, number % 2 == 0);
+        let set = set_of(&mut random, 7, number % 2 == 0, (1, 6));
         let supply = 6 + (number % 7) as u16;
         let advice = advised(&set, &platform, supply, "p-edf,g-edf,p-rm,edf-wm,nps-f");
         is_isolated(&set, &advice, supply);
@@ -201,7 +207,7 @@ fn colors_that_nobody_needs_and_none_at_all_are_refused() {
     let platform = Platform::symmetric(1);
     let us = Duration::from_micros;
     let plain = TaskSet::from_timings(vec![Timing::implicit(us(1), us(9))]).expect("a set");
-    let colored = set_of(&mut Random::new(1), 2, false);
+    let colored = set_of(&mut Random::new(1), 2, false, (1, 6));
     for (set, colors, cause) in [
         (&plain, 4, "no WCET of the set"),
         (&colored, 0, "no colors"),

@@ -282,8 +282,8 @@ fn a_plan_in_a_file_is_run_as_it_is() -> Outcome {
     let dir = directory();
     let dir = dir.path();
     permitted(dir)?;
-    let tasks = "[[task]]\nname = \"camera\"\nwcet = \"2ms\"\nperiod = \"40ms\"\n\
-                 [[task]]\nname = \"control\"\nwcet = \"1ms\"\nperiod = \"20ms\"\n";
+    let tasks = "[[task]]\nname = \"camera\"\nwcet = \"2ms\"\nperiod = \"40ms\"\nwss = \"64KiB\"\n\
+                 [[task]]\nname = \"control\"\nwcet = \"1ms\"\nperiod = \"20ms\"\nwss = \"64KiB\"\n";
     std::fs::write(dir.join("tasks.toml"), tasks).unwrap();
     let charged = "--profile profile.toml --statistic untrimmed";
     let advised = format!("advise tasks.toml {charged} --policy p-edf -o plan.json");
