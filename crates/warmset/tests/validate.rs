@@ -310,7 +310,15 @@ fn a_plan_in_a_file_is_run_as_it_is() -> Outcome {
         std::fs::read(dir.join("plan.json")).unwrap()
     );
     // A plan that does not hold with the costs of this machine is not run.
-    let full = tasks.replace("\"1ms\"", "\"19990us\"");
+    // All of a processor, and one task preempts the other.
+    let half = |name: &str, wcet: u64| {
+        format!(
+            "[[task]]\nname = \"{name}\"\nwcet = \"{wcet}ms\"\nperiod = \"{}ms\"\nwss = \"64KiB\"\n\
+             cpus = \"0\"\n",
+            2 * wcet
+        )
+    };
+    let full = half("short", 10) + &half("long", 20);
     std::fs::write(dir.join("tasks.toml"), full).unwrap();
     call(dir, "advise tasks.toml --policy p-edf -o full.json").with_status(0);
     let refused = call(
