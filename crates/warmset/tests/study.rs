@@ -453,7 +453,10 @@ fn without_python_dask_is_refused_with_what_to_do() {
         sentence.contains("--dask: /nowhere/python3: cannot start Python"),
         "{sentence}"
     );
-    assert!(sentence.contains("with the package `warmset`"), "{sentence}");
+    assert!(
+        sentence.contains("with the package `warmset`"),
+        "{sentence}"
+    );
     let both = "run ospert10-fig5 --dask tcp://127.0.0.1:1 --threads 2";
     let sentence = refusal(&mut study(both));
     assert!(sentence.contains("--threads"), "{sentence}");

@@ -28,8 +28,8 @@ fn help_and_version_work() {
 
 #[test]
 fn a_slip_gets_one_sentence_with_the_nearest_verb() {
-    warmset().arg("chekc").assert().code(2).stdout("").stderr(
-        "warmset: unrecognized subcommand 'chekc'; a similar subcommand exists: 'check'; see `warmset --help`\n",
+    warmset().arg("simulte").assert().code(2).stdout("").stderr(
+        "warmset: unrecognized subcommand 'simulte'; a similar subcommand exists: 'simulate'; see `warmset --help`\n",
     );
 }
 
