@@ -103,6 +103,8 @@ pub struct Hierarchy {
     last: Last,
     /// Nothing is ever written.
     reads_only: bool,
+    /// What others hold makes no difference: nothing is written, and no cache gives lines away.
+    ignores_others: bool,
 }
 
 /// What an access came to.
@@ -171,6 +173,7 @@ impl Hierarchy {
             long: 0,
             last: Last::NONE,
             reads_only: false,
+            ignores_others: false,
         })
     }
 
@@ -178,6 +181,8 @@ impl Hierarchy {
     /// others hold: all counts are the same, and come sooner.
     pub fn reads_only(&mut self) {
         self.reads_only = self.accesses() == 0;
+        let gives = |node: &Node| node.is(Inclusion::Exclusive);
+        self.ignores_others = self.reads_only && !self.nodes.iter().any(gives);
         for path in &mut self.paths {
             path.is_short = path.plain && (path.alone || self.reads_only);
         }

@@ -24,7 +24,7 @@ impl Hierarchy {
     /// or to memory.
     pub(super) fn share(&mut self, path: usize, depth: usize, line: u64) -> Others {
         let mut others = Others::default();
-        if self.paths[path].alone {
+        if self.ignores_others || self.paths[path].alone {
             return others;
         }
         for place in 0..self.paths[path].peers[depth].len() {
