@@ -90,3 +90,16 @@ fn a_write_in_them_is_refused() {
         .to_string();
     assert!(e.contains("for reading only"), "{e}");
 }
+
+#[test]
+fn an_access_tells_that_another_processor_gave_it_a_changed_line() {
+    let (shape, mut caches) = caches("core-i7");
+    let [first, other] = [0, 1].map(|cpu| caches.port(shape.cpus[cpu], Kind::Read).unwrap());
+    let mut given = |port, kind| caches.access(port, kind, 64, 8).unwrap().given;
+    assert!(!given(first, Kind::Write), "nobody had it");
+    assert!(given(other, Kind::Read), "the first one had changed it");
+    assert!(!given(other, Kind::Read), "it has it now");
+    assert!(!given(first, Kind::Read), "both share it");
+    assert!(!given(other, Kind::Write), "nobody had changed it since");
+    assert!(given(first, Kind::Modify));
+}
