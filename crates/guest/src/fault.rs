@@ -84,9 +84,7 @@ impl fmt::Display for Fault {
 pub enum End {
     /// It comes to its end as if nothing had happened.
     Well,
-    /// It says what went wrong, and ends.
-    Error,
-    /// Either: whether the run meets the fault is a matter of the moment.
+    /// So, or with an error that says what went wrong: whether the run meets the fault is a matter of the moment.
     Either,
     /// It is killed.
     Killed,
@@ -101,8 +99,11 @@ pub struct Round {
     pub fault: Fault,
     /// The policy of the run.
     pub policy: &'static str,
-    /// So long after the start of the process, where the fault comes from outside.
+    /// So long after the start of the process, or after the kernel has let the program schedule,
+    /// where the fault comes from outside.
     pub after: Duration,
+    /// After the start of the process: the program may be on its way into the kernel.
+    pub early: bool,
     /// The set, as a case has it.
     pub set: String,
     /// How long the run lasts.
@@ -135,9 +136,10 @@ impl Round {
             number,
             fault,
             policy,
-            after: Duration::from_millis(random.random_range(1..500)),
+            after: Duration::from_millis(random.random_range(1..300)),
+            early: random.random_range(0..5) == 0,
             set,
-            horizon: Duration::from_millis(random.random_range(150..300)),
+            horizon: Duration::from_millis(random.random_range(250..400)),
             task: random.random_range(0..6),
             job: random.random_range(0..3),
         }
@@ -148,8 +150,8 @@ impl Round {
         match self.fault {
             Fault::Killed => End::Killed,
             Fault::Sleeps | Fault::Overloaded | Fault::Many | Fault::NeverYields => End::Well,
-            Fault::Dies => End::Either,
-            Fault::Aborted
+            Fault::Dies
+            | Fault::Aborted
             | Fault::Offline
             | Fault::Stopped
             | Fault::Reclassed
@@ -162,8 +164,14 @@ impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} {} {} after {}, task {}, job {}",
-            self.fault, self.policy, self.set, self.after, self.task, self.job
+            "{} {} {} after {}{}, task {}, job {}",
+            self.fault,
+            self.policy,
+            self.set,
+            self.after,
+            if self.early { " of loading" } else { "" },
+            self.task,
+            self.job
         )
     }
 }

@@ -123,7 +123,8 @@ pub(crate) fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
         if let Ok(Some(status)) = child.try_wait() {
             return Some(status);
         }
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        let left = late.saturating_duration_since(Instant::now());
+        std::thread::sleep(left.min(std::time::Duration::from_millis(50)));
     }
     None
 }

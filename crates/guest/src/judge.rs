@@ -27,9 +27,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            tolerance: Duration::from_millis(20),
+            tolerance: Duration::from_millis(2),
             usual: Duration::from_millis(1),
-            inverted_permille: 10,
+            inverted_permille: 100,
             decisions: 500,
             close_percent: 20,
         }

@@ -59,7 +59,7 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
 fn play(seed: u64, round: &Round) -> Result<&'static str> {
     let number = round.number.to_string();
     let mut child = start(&["round", &seed.to_string(), &number])?;
-    let late = ended(&mut child, round.after).is_none();
+    let late = (round.early || loaded(&mut child)) && ended(&mut child, round.after).is_none();
     let id = Pid::from_child(&child);
     if late {
         from_outside(round, &child, id)?;
@@ -75,8 +75,19 @@ fn play(seed: u64, round: &Round) -> Result<&'static str> {
         (End::Killed, None) => Ok("killed"),
         (End::Killed, Some(0)) if !late => Ok("ended before"),
         (End::Well | End::Either, Some(0)) => Ok("ran"),
-        (End::Error | End::Either, Some(2)) => Ok("ended with an error"),
+        (End::Either, Some(2)) => Ok("ended with an error"),
         _ => Err(Error::new(format!("it ended with {status}"))),
+    }
+}
+
+/// Waits until the kernel lets the program schedule; `false`: the process has ended before.
+fn loaded(child: &mut Child) -> bool {
+    loop {
+        match fs::read_to_string("/sys/kernel/sched_ext/state") {
+            Ok(state) if state.trim() == "enabled" => return true,
+            _ if ended(child, Duration::from_millis(5)).is_some() => return false,
+            _ => {}
+        }
     }
 }
 

@@ -307,6 +307,19 @@ static void watch_budget(u32 index, u32 cpu, u64 now)
 				BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 }
 
+/* So long a task that must not leave a processor may end what it is in there. */
+#define MOMENT 50000
+
+/* A processor runs what is not linked to it: looks again in a moment. */
+static void watch_misplaced(u32 cpu, u64 now)
+{
+	struct timer *timer = bpf_map_lookup_elem(&budgets, &cpu);
+
+	if (timer)
+		bpf_timer_start(&timer->timer, plan.origin + now + MOMENT,
+				BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+}
+
 /* The task that runs on this processor has executed until now. */
 static void account(struct task *t, u64 now)
 {
@@ -376,6 +389,10 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 		tell(now, cpu, PREEMPTION, index, number, 0, 0);
 		call(changed | 1ULL << cpu);
 		arrive(index);
+		return 0;
+	}
+	if (tasks[index].on == (s32)cpu && tasks[index].link != (s32)cpu) {
+		call(1ULL << cpu);
 		return 0;
 	}
 	/* Another job may have come meanwhile, or this one not have had the processor all the time. */

@@ -31,7 +31,9 @@ char _license[] SEC("license") = "GPL";
 
 extern void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags) __ksym;
 extern u32 scx_bpf_dispatch_nr_slots(void) __ksym;
+extern void scx_bpf_dispatch_cancel(void) __ksym;
 extern void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+extern s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 extern void bpf_task_release(struct task_struct *p) __ksym;
 
@@ -269,6 +271,15 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 	if (!p)
 		return;
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+	/* In the midst of a section of the kernel that must not leave its processor: it ends there, for
+	 * which `running` gives it a moment. Only now it is known that the task is in custody, and so
+	 * that this does not change.
+	 */
+	if (p->migration_disabled && scx_bpf_task_cpu(p) != cpu) {
+		scx_bpf_dispatch_cancel();
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p), SCX_SLICE_INF,
+				   SCX_ENQ_PREEMPT);
+	}
 	bpf_task_release(p);
 }
 
@@ -319,7 +330,9 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	}
 	if (settled)
 		tell_ways(1ULL << cpu, now, OVERHEAD_END);
-	if (misplaced)
+	if (misplaced && p->migration_disabled)
+		watch_misplaced(cpu, now);
+	else if (misplaced)
 		scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
 }
 
