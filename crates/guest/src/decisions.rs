@@ -295,7 +295,7 @@ mod tests {
         let resumed = later + Duration::from_micros(50);
         let pair = [
             Event::preemption(later, cpu, start.task, start.job),
-            Event::resumption(resumed, cpu, start.task, start.job),
+            Event::resumption(resumed, cpu, cpu, start.task, start.job),
         ];
         events.splice(place.unwrap() + 1..place.unwrap() + 1, pair);
         let compared = compare(&header, &events, &again, 500);
