@@ -44,6 +44,7 @@ struct sched_ext_entity {
 
 struct task_struct {
 	int pid;
+	int on_cpu;
 	unsigned short migration_disabled;
 	struct sched_ext_entity scx;
 };

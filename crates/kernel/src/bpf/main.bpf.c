@@ -271,14 +271,18 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 	if (!p)
 		return;
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
-	/* In the midst of a section of the kernel that must not leave its processor: it ends there, for
-	 * which `running` gives it a moment. Only now it is known that the task is in custody, and so
-	 * that this does not change.
+	/* Must it not leave its processor now? Programs such as these are run with that forbidden to the
+	 * task that is switched out: it is over at once, and asked for again. Else it is in the midst of
+	 * a section of the kernel, which has to end there; `running` gives it a moment for it. Only now
+	 * it is known that the task is in custody, and does not begin such a section.
 	 */
 	if (p->migration_disabled && scx_bpf_task_cpu(p) != cpu) {
 		scx_bpf_dispatch_cancel();
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p), SCX_SLICE_INF,
-				   SCX_ENQ_PREEMPT);
+		if (p->on_cpu)
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		else
+			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p),
+					   SCX_SLICE_INF, SCX_ENQ_PREEMPT);
 	}
 	bpf_task_release(p);
 }
