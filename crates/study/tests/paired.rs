@@ -266,7 +266,8 @@ fn without_pairs_the_interval_is_that_of_independent_shares() {
     assert!(close(gap.value, 0.2) && close(gap.low, low) && close(gap.high, high));
 }
 
-/// Ranges rest on pairs too, and lie closer than those of shares.
+/// Ranges rest on pairs too, and lie closer than those of shares where both policies keep much the
+/// same sets.
 #[test]
 fn ranges_are_closer_set_by_set() {
     let at = |reach: Reach| match reach {
@@ -275,8 +276,7 @@ fn ranges_are_closer_set_by_set() {
         Reach::ToTheEnd => POINTS as f64,
     };
     let (like, mut random) = (like(), Random::new(10));
-    let (mut closer, mut all) = (0, 0);
-    for (name, world) in WORLDS {
+    for (name, world) in [WORLDS[0], WORLDS[6]] {
         let results = drawn(world, 45, &like, &mut random);
         let (now, before) = (
             results.ranges("A", "B").unwrap().ranges,
@@ -286,9 +286,8 @@ fn ranges_are_closer_set_by_set() {
             assert_eq!(now.up_to, before.up_to, "{name}");
             let [low, value, high] = [now.surely, now.up_to, now.at_most].map(at);
             assert!(low <= value && value <= high, "{name}: {now:?}");
-            all += 1;
-            closer += u32::from(high - low <= at(before.at_most) - at(before.surely));
+            let before = at(before.at_most) - at(before.surely);
+            assert!(high - low < before, "{name}: {} and {before}", high - low);
         }
     }
-    assert!(10 * closer >= 9 * all, "{closer} of {all}");
 }
