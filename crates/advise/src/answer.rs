@@ -187,7 +187,7 @@ pub struct Change {
     pub words: String,
 }
 
-/// A way to give colors, and the best plan with it.
+/// A way to give colors, and the plan that bears most of those that were looked at with it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct WayFound {
     /// Which.

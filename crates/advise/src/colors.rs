@@ -15,6 +15,7 @@
 //! and placements on WCETs. Small sets are searched whole: all placements on processors, each with
 //! its best division.
 
+use crate::answer::WayFound;
 use crate::candidates::Candidate;
 use crate::consider::{self, Looked, State};
 use crate::question::Asked;
@@ -24,6 +25,7 @@ use model::{Assignment, ClusterSpec, Color, Colors, Result, TaskId, TaskSet};
 use policy::Spec;
 use policy::catalog::{Needs, Order, Priority};
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// How colors are given to tasks.
@@ -70,8 +72,9 @@ pub(crate) fn look(
     supply: u16,
     options: &Options,
     pace: &Pace<'_>,
-) -> Result<Vec<Judged>> {
+) -> Result<(Vec<Judged>, Vec<WayFound>)> {
     let mut best: Vec<Judged> = Vec::new();
+    let mut ways: Vec<WayFound> = Vec::new();
     for start in starts(asked.set, supply) {
         if !pace.goes_on() && !best.is_empty() {
             break;
@@ -91,6 +94,7 @@ pub(crate) fn look(
                 _ => None,
             };
             settle(asked, one, colored, pace)?;
+            note(&mut ways, one);
         }
         keep_best(&mut best, judged);
     }
@@ -98,10 +102,33 @@ pub(crate) fn look(
         if pace.goes_on()
             && let Some(one) = whole(asked, candidate, supply, pace)?
         {
+            note(&mut ways, &one);
             keep_best(&mut best, vec![one]);
         }
     }
-    Ok(best)
+    ways.sort_by_key(|way| Reverse(way.growth.map(|growth| growth.thousandths)));
+    Ok((best, ways))
+}
+
+/// Keeps of each way the plan that bears most, also where another way bears more with its policy.
+fn note(ways: &mut Vec<WayFound>, one: &Judged) {
+    let (Some(colored), Some(verdict)) = (&one.colored, &one.verdict) else {
+        return;
+    };
+    let found = WayFound {
+        way: colored.way,
+        policy: one.looked.candidate.spec().to_string(),
+        growth: verdict.growth,
+    };
+    match ways.iter_mut().find(|way| way.way == found.way) {
+        None => ways.push(found),
+        Some(known) => {
+            let growth = |way: &WayFound| way.growth.map(|growth| growth.thousandths);
+            if growth(&found) > growth(known) {
+                *known = found;
+            }
+        }
+    }
 }
 
 /// Judges a plan with its colors; without colors that suffice it is none.

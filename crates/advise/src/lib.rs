@@ -112,8 +112,13 @@ pub fn advise(asked: &Asked<'_>, options: &Options, pace: &Pace<'_>) -> Result<A
         Some(names) => candidates::named(names)?,
         None => candidates::all(asked.set, asked.platform, asked.guarantee)?,
     };
+    let mut ways = Vec::new();
     let mut judged = match colors_of(asked, options)? {
-        Some(supply) => colors::look(asked, &candidates, supply, options, pace)?,
+        Some(supply) => {
+            let (judged, found) = colors::look(asked, &candidates, supply, options, pace)?;
+            ways = found;
+            judged
+        }
         None => {
             let mut judged = look(asked, candidates, &options.effort, pace)?;
             judge(asked, &mut judged, pace)?;
@@ -133,7 +138,7 @@ pub fn advise(asked: &Asked<'_>, options: &Options, pace: &Pace<'_>) -> Result<A
         .transpose()?;
     let given = options
         .colors
-        .map(|supply| given_colors(asked, supply, &judged));
+        .map(|supply| given_colors(asked, supply, &judged, ways));
     let whole = asked;
     let asked = &whole.with_set(colored.as_ref().unwrap_or(whole.set));
     let mut recommendation = None;
@@ -215,20 +220,15 @@ fn colors_of(asked: &Asked<'_>, options: &Options) -> Result<Option<u16>> {
 }
 
 /// What came of the colors, and of each way to give them. The plans are sorted.
-fn given_colors(asked: &Asked<'_>, supply: u16, judged: &[Judged]) -> GivenColors {
-    let mut ways: Vec<WayFound> = Vec::new();
-    for one in judged {
-        if let (Some(colored), Some(verdict)) = (&one.colored, &one.verdict)
-            && ways.iter().all(|way| way.way != colored.way)
-        {
-            ways.push(WayFound {
-                way: colored.way,
-                policy: one.looked.candidate.spec().to_string(),
-                growth: verdict.growth,
-            });
-        }
-    }
+fn given_colors(
+    asked: &Asked<'_>,
+    supply: u16,
+    judged: &[Judged],
+    mut ways: Vec<WayFound>,
+) -> GivenColors {
     let best = judged.first().and_then(|one| one.colored.as_ref());
+    // That of the plan goes before another one that bears as much.
+    ways.sort_by_key(|found| best.is_none_or(|best| best.way != found.way));
     let used = best.map_or(0, |colored| {
         let all = colored.colors.iter().flatten();
         let highest = all.filter_map(model::Colors::highest).max();

@@ -117,7 +117,7 @@ pub(crate) fn colors(best: Option<&Colored>, supply: u16, used: u16, ways: &[Way
             Way::ByTask => "with colors by task",
             Way::Shared => "with a shared cache",
         };
-        text += &format!("; {what} {} at most ({})", room(other.growth), other.policy);
+        text += &format!("; {what} {} ({})", room(other.growth), other.policy);
     }
     text
 }

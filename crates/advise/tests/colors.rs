@@ -65,10 +65,10 @@ fn advised(set: &TaskSet, platform: &Platform, colors: u16, policies: &str) -> A
 }
 
 /// The largest growth of WCETs of P-EDF on two processors: every placement with every division of
-/// the colors, and with none where all can share.
-fn brute_force(set: &TaskSet, platform: &Platform, supply: u16) -> Option<u64> {
+/// the colors, and with none where all can share; then that of sharing alone.
+fn brute_force(set: &TaskSet, platform: &Platform, supply: u16) -> [Option<u64>; 2] {
     let n = set.len();
-    let mut best = None;
+    let (mut best, mut shared) = (None, None);
     let mut consider = |cluster_of: &[u32], colors: &[Option<Colors>]| {
         let Ok(colored) = set.with_colors(colors) else {
             return;
@@ -89,7 +89,11 @@ fn brute_force(set: &TaskSet, platform: &Platform, supply: u16) -> Option<u64> {
         .expect("a verdict");
         let verdict = &judged.policies[0];
         if verdict.schedulable {
-            best = best.max(verdict.growth.map(|growth| growth.thousandths));
+            let growth = verdict.growth.map(|growth| growth.thousandths);
+            best = best.max(growth);
+            if colors.iter().all(Option::is_none) {
+                shared = shared.max(growth);
+            }
         }
     };
     for placement in 0..1_u32 << n {
@@ -113,20 +117,20 @@ fn brute_force(set: &TaskSet, platform: &Platform, supply: u16) -> Option<u64> {
             consider(&cluster_of, &vec![None; n]);
         }
     }
-    best
+    [best, shared]
 }
 
 #[test]
 fn small_sets_get_the_best_placement_and_division() {
     let platform = Platform::symmetric(2);
     let mut random = Random::new(24);
-    let (mut held, mut failed) = (0, 0);
+    let (mut held, mut failed, mut both) = (0, 0, 0);
     for number in 0..60 {
         let tasks = 2 + number % 3;
         let set = set_of(&mut random, tasks, number % 2 == 0, (3, 9));
         let supply = 2 + (number % 4) as u16;
         let advice = advised(&set, &platform, supply, "p-edf");
-        let expected = brute_force(&set, &platform, supply);
+        let [expected, shared] = brute_force(&set, &platform, supply);
         let found = advice.recommendation.as_ref();
         let growth = found.and_then(|found| found.verdict.growth);
         assert_eq!(
@@ -137,12 +141,21 @@ fn small_sets_get_the_best_placement_and_division() {
         match expected {
             Some(_) => {
                 held += 1;
+                // Also where the plan gives colors it is said what sharing would bear.
+                let ways = &advice.colors.as_ref().expect("colors were given").ways;
+                let found = ways.iter().find(|found| found.way == Way::Shared);
+                let growth = found.and_then(|found| found.growth);
+                assert_eq!(growth.map(|g| g.thousandths), shared, "{set:?} {supply}");
+                both += u32::from(shared.is_some() && ways[0].way != Way::Shared);
                 assert!(advice.policies[0].searched.is_exact || way(&advice) == Way::Shared);
             }
             None => failed += 1,
         }
     }
-    assert!(held > 20 && failed > 5, "{held} {failed}");
+    assert!(
+        held > 20 && failed > 5 && both > 5,
+        "{held} {failed} {both}"
+    );
 }
 
 fn way(advice: &Advice) -> Way {
