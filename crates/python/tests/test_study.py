@@ -45,7 +45,8 @@ def test_shares_make_the_whole(tmp_path, fig5):
 
 
 def test_a_study_that_is_stopped_goes_on(tmp_path):
-    study = ws.Study("ospert10-fig5", sets=20)
+    # Long enough that it is not over before it is first asked about.
+    study = ws.Study("ospert10-fig5", sets=400)
 
     def stop(what, done, total):
         raise KeyboardInterrupt
