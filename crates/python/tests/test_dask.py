@@ -102,7 +102,8 @@ def files(directory):
 
 
 #: Some seconds of work for four workers.
-STUDY = ws.Study("ospert10-fig5", sets=60)
+SETS = 1000
+STUDY = ws.Study("ospert10-fig5", sets=SETS)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +165,7 @@ def test_studies_may_be_run_at_once_by_one_client(cluster, tmp_path):
 
 def test_the_command_asks_dask_too(cluster, alone, tmp_path, binary):
     cluster.has(2)
-    words = ["study", "run", "ospert10-fig5", "--sets", "60", "--dask", cluster.address]
+    words = ["study", "run", "ospert10-fig5", "--sets", str(SETS), "--dask", cluster.address]
     python = {**os.environ, "WARMSET_PYTHON": sys.executable}
     binary(*words, "-o", tmp_path / "there", env=python)
     there = files(tmp_path / "there")
