@@ -227,7 +227,7 @@ fn matrix() -> Entry {
             ("partitioned", "partitioned"),
         ] {
             entry = entry.unprinted(
-                &format!("{machine}, shortest slices (25 us), {name}, at best"),
+                &format!("{machine}, shortest slices, {name}, at best"),
                 "",
                 shortest(step, scenario, BEST),
             );
