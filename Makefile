@@ -82,7 +82,8 @@ test:
 	CARGO="$(CARGO)" sh tests/all.sh
 
 ## The tests again and again, every second round beside programs that keep all processors busy: make
-## rounds ROUNDS=30. The end tells which tests failed how often. Logs stay in target/rounds.
+## rounds ROUNDS=30. The end tells which tests failed how often. Logs stay in target/rounds, and the
+## same call goes on where it was ended.
 rounds:
 	CARGO="$(CARGO)" sh tests/rounds.sh $(or $(ROUNDS),10)
 

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Runs all tests again and again, every second round beside programs that keep all processors busy,
-# and tells at the end which tests failed how often, and which could not run.
+# and tells at the end which tests failed how often, and which could not run. Called again for the
+# same state of the same files, it goes on after the last round that was completed; of another state
+# it keeps nothing.
 # Usage: sh tests/rounds.sh NUMBER [DIRECTORY FOR LOGS]. Arguments for `cargo test` may stand in
 # TESTS, such as TESTS="-p warmset-execute"; without it the whole workspace is tested. Exit status 1
 # when any test failed in any round.
@@ -13,8 +15,17 @@ tests=${TESTS:---workspace}
 case $rounds in
 *[!0-9]* | 0) echo "rounds: \`$rounds\` is no number of rounds: write one such as 30" >&2; exit 2 ;;
 esac
-rm -rf "$logs"
-mkdir -p "$logs" || exit 2
+
+# What is tested: rounds of different files or tests are not added up.
+state=$(
+    echo "$tests"
+    git rev-parse HEAD && git status --porcelain && git diff HEAD
+) || exit 2
+if [ "$(cat "$logs/state" 2>/dev/null)" != "$state" ]; then
+    rm -rf "$logs"
+    mkdir -p "$logs" || exit 2
+    echo "$state" >"$logs/state"
+fi
 
 busy=
 # Ends the busy programs, by their numbers.
@@ -38,6 +49,13 @@ round=1
 failed=0
 while [ "$round" -le "$rounds" ]; do
     here="$logs/$round"
+    if [ -f "$here/done" ]; then
+        cat "$here/done"
+        grep -q "^round [0-9]*, [a-z ]*, failed:" "$here/done" && failed=$((failed + 1))
+        round=$((round + 1))
+        continue
+    fi
+    rm -rf "$here"
     mkdir -p "$here"
     : >"$here/failed"
     beside="alone"
@@ -52,23 +70,29 @@ while [ "$round" -le "$rounds" ]; do
     "$cargo" test --locked $tests --no-fail-fast >"$here/unit.log" 2>&1
     status=$?
     calm
+    verdict="passed"
     if ! sh tests/summary.sh "$here" >"$here/summary.log" || [ "$status" -ne 0 ]; then
         failed=$((failed + 1))
+        verdict="failed"
         # A program of tests that was killed has no line of its own.
         [ -s "$here/failing" ] || echo "a program of tests: see $here/unit.log" >"$here/failing"
     fi
-    echo "round $round of $rounds, $beside: $(tail -1 "$here/summary.log")"
+    echo "round $round, $beside, $verdict: $(tail -1 "$here/summary.log")" | tee "$here/done.new"
+    mv "$here/done.new" "$here/done"
     round=$((round + 1))
 done
 
 echo
+of_all() {
+    for i in $(seq "$rounds"); do cat "$logs/$i/$1"; done
+}
 if [ "$failed" -gt 0 ]; then
     echo "== failed in $failed of $rounds rounds: how often, what"
-    cat "$logs"/*/failing | sort | uniq -c | sort -rn
+    of_all failing | sort | uniq -c | sort -rn
 fi
-if [ -n "$(cat "$logs"/*/not-run)" ]; then
+if [ -n "$(of_all not-run)" ]; then
     echo "== could not run: how often, what, why"
-    cat "$logs"/*/not-run | sort | uniq -c | sort -rn
+    of_all not-run | sort | uniq -c | sort -rn
 fi
 echo "== $((rounds - failed)) of $rounds rounds passed; logs in $logs"
 [ "$failed" -eq 0 ]
