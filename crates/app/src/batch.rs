@@ -5,7 +5,7 @@
 //! is answered.
 
 use crate::output::Output;
-use crate::workers;
+use crate::{has_room_for, workers};
 use model::files::MAX_FILE;
 use model::taskfile::{BatchSet, from_batch_line};
 use model::watch::Watch;
@@ -38,6 +38,7 @@ pub fn run(
     } else {
         batch
     };
+    has_room_for(1)?;
     let lines = std::thread::scope(|scope| {
         let (send, receive) = sync_channel(2);
         std::thread::Builder::new()

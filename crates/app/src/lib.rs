@@ -98,10 +98,30 @@ pub fn restore_settings() -> Vec<String> {
 pub fn workers() -> Result<()> {
     static STARTED: OnceLock<Result<()>> = OnceLock::new();
     let start = || {
-        rayon::ThreadPoolBuilder::new().build_global().map_err(|e| {
-            Error::new(format!("cannot start threads for the work: {e}"))
-                .remedy("raise the limit on memory (`ulimit -v`) or on processes (`ulimit -u`)")
-        })
+        let wanted = std::env::var("RAYON_NUM_THREADS").ok();
+        let threads = wanted
+            .and_then(|n| n.parse().ok())
+            .filter(|&n: &usize| n > 0)
+            .or_else(|| std::thread::available_parallelism().ok().map(Into::into))
+            .unwrap_or(1);
+        has_room_for(threads)?;
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build_global()
+            .map_err(|e| no_threads(&e))
     };
     STARTED.get_or_init(start).clone()
+}
+
+/// Asks before so many threads are started whether there is memory for them.
+fn has_room_for(threads: usize) -> Result<()> {
+    if machine::allocator::has_room_for(threads) {
+        return Ok(());
+    }
+    Err(no_threads(&"there is no memory left for their stacks"))
+}
+
+fn no_threads(why: &dyn std::fmt::Display) -> Error {
+    Error::new(format!("cannot start threads for the work: {why}"))
+        .remedy("raise the limit on memory (`ulimit -v`) or on processes (`ulimit -u`)")
 }

@@ -8,11 +8,12 @@
 
 use crate::bequest;
 use model::{Error, Result};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::Signal;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 /// The allocator of a program that ends with a sentence when memory runs out.
 pub struct Answering;
@@ -21,8 +22,8 @@ pub struct Answering;
 /// behalf, need some of their own while one says the sentence.
 const RESERVE: Layout = Layout::new::<[u64; 8192]>();
 static RESERVED: AtomicPtr<u8> = AtomicPtr::new(null_mut());
-/// A thread has found no memory, and ends the process.
-static GIVES_UP: AtomicBool = AtomicBool::new(false);
+/// The thread that says why the process ends, and ends it; 0: none yet.
+static SPEAKER: AtomicI32 = AtomicI32::new(0);
 
 /// Sets memory aside for the end without any. Called once, at the start of the program.
 ///
@@ -44,9 +45,53 @@ pub fn provide() -> Result<()> {
 /// ours has just found none either, that one ends the process. From any other abort the handler
 /// returns, and `abort` goes on to end the process by itself.
 extern "C" fn aborts(_: std::ffi::c_int) {
-    while GIVES_UP.load(Ordering::Relaxed) {
-        rustix::event::pause();
+    if SPEAKER.load(Ordering::Relaxed) != 0 {
+        speak();
+        end();
     }
+}
+
+/// What a thread maps before it does anything: its stack (2 MiB, or `RUST_MIN_STACK`), the one on
+/// which it answers an overflow, and what the C library keeps for it.
+const THREAD: usize = (2 << 20) + (256 << 10);
+
+/// Is there room in memory for so many more threads? Where there is room for a part of one, it
+/// cannot say that it has no more: the C library and ours end the process in the middle of its
+/// start. So ask before they are started.
+pub fn has_room_for(threads: usize) -> bool {
+    let more = std::env::var("RUST_MIN_STACK").ok();
+    let stack = more.and_then(|size| size.parse().ok()).unwrap_or(0);
+    let size = threads.saturating_mul(THREAD.saturating_add(stack));
+    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+    // SAFETY: a mapping of its own, at an address that the kernel picks; nobody uses it.
+    let room = unsafe { mmap_anonymous(null_mut(), size, access, flags | MapFlags::NORESERVE) };
+    // SAFETY: it was mapped with this size just now.
+    room.is_ok_and(|at| unsafe { munmap(at, size) }.is_ok())
+}
+
+/// The calling thread is about to say why the program ends. Memory that runs out from here on, in
+/// this thread or another, is no reason to say anything else. Does not return where another thread
+/// is saying it.
+pub fn conclude() {
+    speak();
+}
+
+/// Makes the calling thread the one that speaks; `false`: it is already. Another thread that speaks
+/// is waited for: it ends the process.
+fn speak() -> bool {
+    let me = rustix::thread::gettid().as_raw_pid();
+    match SPEAKER.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => true,
+        Err(other) if other == me => false,
+        Err(_) => loop {
+            rustix::event::pause();
+        },
+    }
+}
+
+fn end() -> ! {
+    bequest::execute();
+    sys::process::exit(2)
 }
 
 // SAFETY: every call is the system allocator's, with the arguments as they came; a null pointer is
@@ -81,9 +126,9 @@ fn checked(block: *mut u8, size: usize) -> *mut u8 {
 /// Ends the process. Nothing here may allocate.
 #[cold]
 fn give_up(size: usize) -> ! {
-    // Another thread is about to end the process, with the sentence that there is to be.
-    while GIVES_UP.swap(true, Ordering::Relaxed) {
-        rustix::event::pause();
+    if !speak() {
+        // This thread has said why, and needed memory for its end.
+        end();
     }
     let reserve = RESERVED.swap(null_mut(), Ordering::Relaxed);
     if !reserve.is_null() {
@@ -103,6 +148,16 @@ fn give_up(size: usize) -> ! {
     // Both allocate nothing and are allowed in any state. Where standard error is closed nobody
     // reads the sentence.
     let _ = rustix::io::write(std::io::stderr(), &room[..length]);
-    bequest::execute();
-    sys::process::exit(2)
+    end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_a_thread_and_not_for_all_of_the_addresses() {
+        assert!(has_room_for(1));
+        assert!(!has_room_for(usize::MAX / THREAD));
+    }
 }

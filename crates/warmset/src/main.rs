@@ -61,9 +61,15 @@ fn answer() -> ExitCode {
 
 /// Says what went wrong; the status that tells so.
 fn failed(e: &model::Error) -> ExitCode {
-    // A closed standard error leaves nowhere to say it; the status still does.
-    let _ = writeln!(std::io::stderr(), "warmset: {e}");
+    say(&format!("warmset: {e}\n"));
     ExitCode::from(console::stopped_status().unwrap_or(2))
+}
+
+/// Says why the program ends: nothing that goes wrong at its end adds another sentence.
+fn say(sentence: &str) {
+    machine::allocator::conclude();
+    // A closed standard error leaves nowhere to say it; the status still does.
+    let _ = std::io::stderr().write_all(sentence.as_bytes());
 }
 
 /// Help and version as they are; a usage error as one sentence.
@@ -80,7 +86,7 @@ fn usage(e: &clap::Error) -> ExitCode {
     }
     let text = e.render().to_string();
     if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let _ = write!(std::io::stderr(), "{text}");
+        say(&text);
         return ExitCode::from(2);
     }
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -101,10 +107,7 @@ fn usage(e: &clap::Error) -> ExitCode {
     });
     let help = help_of(&words);
     let sentence = shown::sentence(&sentence);
-    let _ = writeln!(
-        std::io::stderr(),
-        "warmset: {sentence}; see `{help} --help`"
-    );
+    say(&format!("warmset: {sentence}; see `{help} --help`\n"));
     ExitCode::from(2)
 }
 
