@@ -162,3 +162,41 @@ fn rounds_count_what_failed_and_end_the_programs_that_they_started() {
     let (output, _) = run(dir.path(), "rounds.sh", "many");
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// Rounds that were completed count when the script is called again, as long as the files are the
+/// same; a round that was cut short does not.
+#[test]
+fn rounds_go_on_where_they_were_ended() {
+    let dir = prepared("case $* in *no-fail-fast) cat log; exit 101 ;; esac; exit 0");
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git")
+            .args(["-c", "user.name=Test", "-c", "user.email=test@example.com"])
+            .args(arguments)
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    std::fs::write(dir.path().join(".gitignore"), "target\ncalls\n").unwrap();
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "all"]);
+    let rounds_run = || {
+        let calls = std::fs::read_to_string(dir.path().join("calls")).unwrap();
+        calls.matches("no-fail-fast").count()
+    };
+    let (_, text) = run(dir.path(), "rounds.sh", "2");
+    assert!(text.contains("failed in 2 of 2 rounds"), "{text}");
+    std::fs::remove_file(dir.path().join("target/rounds/2/done")).unwrap();
+    let (output, text) = run(dir.path(), "rounds.sh", "3");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("failed in 3 of 3 rounds"), "{text}");
+    assert!(
+        text.contains("3 model (src/lib.rs): tests::breaks\n"),
+        "{text}"
+    );
+    assert_eq!(rounds_run(), 4, "{text}");
+    std::fs::write(dir.path().join("log"), "").unwrap();
+    let (_, text) = run(dir.path(), "rounds.sh", "1");
+    assert_eq!(rounds_run(), 5, "{text}");
+}
