@@ -80,6 +80,24 @@ fn edf_fm_refuses_migratory_tasks_that_overload_a_processor() {
     );
 }
 
+/// In the order of the set the second and the third task would both migrate to the second processor,
+/// and ask for more than it has. Splitting the two smallest overloads none.
+#[test]
+fn edf_fm_splits_small_tasks_where_large_ones_cannot_be() {
+    let set = [6, 6, 6, 5, 5].map(|e| Timing::implicit(units(e), units(10)));
+    let turns = edf_fm::assign(&set, &processors(3), edf_fm::Fill::Full).unwrap();
+    let expected = [
+        Turn::fixed(CpuId(0)),
+        Turn::fixed(CpuId(1)),
+        Turn::fixed(CpuId(2)),
+        // 0.3 on the second processor and 0.2 on the third.
+        migratory(1, 2, 3, 5),
+        // 0.4 on the first and 0.1 on the second.
+        migratory(0, 1, 4, 5),
+    ];
+    assert_eq!(turns.tasks, expected);
+}
+
 /// 002 §4.1: in lightly loaded systems the strategy is altered for better load distribution.
 #[test]
 fn the_spread_variant_loads_processors_evenly() {

@@ -9,7 +9,8 @@
 use super::System;
 use super::accounting::sections;
 use super::bins::is_covered;
-use crate::semi::edf_fm::{Fill, SLIVER, levels};
+use crate::semi::edf_fm::{Fill, SLIVER, attempts, cap_of};
+use crate::semi::next_fit::{Filling, Order};
 use model::{CpuId, Ratio, Resumption, TaskId, Timing};
 
 /// What a job pays, in nanoseconds.
@@ -40,8 +41,8 @@ pub fn accepts(tasks: &[Timing], cpus: &[CpuId], system: &System<'_>) -> Option<
     }
     let price = Price::of(cpus, system);
     for fill in [Fill::Full, Fill::Spread] {
-        for level in levels(tasks, cpus.len(), fill) {
-            if holds_up_to(tasks, cpus.len(), fill, level, &price)? {
+        for (order, level) in attempts(tasks, cpus.len(), fill) {
+            if holds_up_to(tasks, cpus.len(), fill, order, level, &price)? {
                 return Some(true);
             }
         }
@@ -71,7 +72,7 @@ impl Price {
 }
 
 /// What is on a processor.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Site {
     count: usize,
     /// Σ e/p and Σ 1/p of its fixed tasks.
@@ -118,89 +119,142 @@ fn is_within(a: f64, b: f64, error: f64) -> Option<bool> {
     ((a - b).abs() > near).then_some(a <= b)
 }
 
+/// Why there is no assignment.
+enum End {
+    /// A task has no place.
+    Refused,
+    /// Too near to tell.
+    Unclear,
+}
+
+fn clear<T>(answer: Option<T>) -> Result<T, End> {
+    answer.ok_or(End::Unclear)
+}
+
 fn holds_up_to(
     tasks: &[Timing],
     m: usize,
     fill: Fill,
+    order: Order,
     usual: Ratio,
     price: &Price,
 ) -> Option<bool> {
-    let cap_of = |place: usize| match place + 1 == m {
-        true => 1.0,
-        false => usual.to_f64(),
+    let mut filling = Sequence {
+        tasks,
+        m,
+        fill,
+        usual,
+        price,
+        place: 0,
+        site: Site::default(),
     };
-    let (mut place, mut site) = (0, Site::default());
-    let mut index = 0;
-    while let Some(t) = tasks.get(index) {
-        if place >= m {
-            return Some(false);
-        }
-        let (wcet, period) = (t.wcet.nanos(), t.period.nanos().max(1));
-        let cap = cap_of(place);
-        // As a whole.
+    match order.place(tasks, &mut filling) {
+        Ok(()) => Some(true),
+        Err(End::Refused) => Some(false),
+        Err(End::Unclear) => None,
+    }
+}
+
+/// Processors that are filled.
+struct Sequence<'a> {
+    tasks: &'a [Timing],
+    m: usize,
+    fill: Fill,
+    usual: Ratio,
+    price: &'a Price,
+    place: usize,
+    site: Site,
+}
+
+impl Sequence<'_> {
+    fn cap(&self) -> f64 {
+        cap_of(self.place, self.m, self.usual).to_f64()
+    }
+
+    fn times(&self, task: usize) -> (u64, u64) {
+        let t = &self.tasks[task];
+        (t.wcet.nanos(), t.period.nanos().max(1))
+    }
+
+    /// The current processor with this task, if it fits.
+    fn with(&self, task: usize) -> Result<Option<Site>, End> {
+        let (wcet, period) = self.times(task);
+        let (site, own) = (self.site, period - wcet);
         let with = Site {
             count: site.count + 1,
             own: site.own + wcet as f64 / period as f64,
             rate: site.rate + 1.0 / period as f64,
-            room: Some(
-                site.room
-                    .map_or(period - wcet, |room| room.min(period - wcet)),
-            ),
+            room: Some(site.room.map_or(own, |room| room.min(own))),
             ..site
         };
-        let fits = match with.asks(price, with.count) {
-            None => false,
-            Some((total, migratory)) => {
-                is_within(total, cap, with.error)? && is_within(migratory, 1.0, 0.0)?
-            }
+        let Some((total, migratory)) = with.asks(self.price, with.count) else {
+            return Ok(None);
         };
-        if fits {
-            site = with;
-            index += 1;
-            continue;
+        let fits = clear(is_within(total, self.cap(), with.error))?
+            && clear(is_within(migratory, 1.0, 0.0))?;
+        Ok(fits.then_some(with))
+    }
+}
+
+impl Filling for Sequence<'_> {
+    type End = End;
+
+    fn take(&mut self, tasks: &[usize]) -> Result<usize, End> {
+        if self.place >= self.m {
+            return Err(End::Refused);
         }
+        for (count, &task) in tasks.iter().enumerate() {
+            match self.with(task)? {
+                Some(with) => self.site = with,
+                None => return Ok(count),
+            }
+        }
+        Ok(tasks.len())
+    }
+
+    fn fits(&mut self, task: usize) -> Result<bool, End> {
+        Ok(self.with(task)?.is_some())
+    }
+
+    fn split(&mut self, task: usize) -> Result<bool, End> {
+        let (wcet, period) = self.times(task);
+        let (site, price) = (std::mem::take(&mut self.site), self.price);
         // As many of its jobs as there is room for.
-        let next = price.migratory.get(place).copied();
-        let (part, error) = next.map_or(Some((0.0, 0.0)), |next| {
-            largest_part(&site, price, (wcet, period), next, cap)
-        })?;
+        let next = price.migratory.get(self.place).copied();
+        let (part, error) = clear(next.map_or(Some((0.0, 0.0)), |next| {
+            largest_part(&site, price, (wcet, period), next, self.cap())
+        }))?;
         let sliver = (wcet / SLIVER) as f64;
-        let is_split = match (part <= 0.0, fill) {
+        let is_split = match (part <= 0.0, self.fill) {
             (true, _) => false,
-            (false, Fill::Spread) => !is_within(part, sliver - 0.5, 8.0 + error)?,
+            (false, Fill::Spread) => !clear(is_within(part, sliver - 0.5, 8.0 + error))?,
             (false, Fill::Full) => true,
         };
-        place += 1;
-        if !is_split {
-            site = Site::default();
-            continue;
-        }
-        let Some(next) = next else {
-            return Some(false);
+        self.place += 1;
+        let Some(next) = next.filter(|_| is_split) else {
+            return Ok(false);
         };
         // The migratory tasks of the processor behind.
         let shared = Site::shared(price, site.count + 1);
-        let (_, before) = site.asks(price, site.count + 1)?;
+        let (_, before) = clear(site.asks(price, site.count + 1))?;
         let with = wcet + next + shared;
-        if !is_within(before + with as f64 / period as f64, 1.0, 0.0)? {
-            return Some(false);
+        if !clear(is_within(before + with as f64 / period as f64, 1.0, 0.0))? {
+            return Err(End::Refused);
         }
-        let there = Site {
+        self.site = Site {
             count: 1,
-            migratory: Some((wcet, period, place - 1, 1.0 - part / wcet as f64)),
+            migratory: Some((wcet, period, self.place - 1, 1.0 - part / wcet as f64)),
             // The time is rounded to a nanosecond, and so is the share on each processor.
             error: (error + 4.0) / wcet as f64 * (wcet + next + price.shared) as f64
                 / period as f64
                 + 2.0 / period as f64,
             ..Site::default()
         };
-        if there.asks(price, 1).is_none() {
-            return Some(false);
+        match self.site.asks(price, 1) {
+            Some(_) => Ok(true),
+            None => Err(End::Refused),
         }
-        site = there;
-        index += 1;
     }
-    Some(true)
 }
 
 /// The largest part of a job's time, in nanoseconds, that a processor has room for, and by how much

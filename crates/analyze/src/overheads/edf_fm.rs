@@ -12,7 +12,10 @@ use super::account::{Accounted, fixed, migratory};
 use super::accounting::{Resident, inflate};
 use super::holds::turns_hold;
 use super::{Piece, System, account};
-use crate::semi::edf_fm::{Fill, Refusal, SLIVER, first_that_holds, tardiness_with, turn};
+use crate::semi::edf_fm::{
+    Fill, Refusal, cap_of, first_that_holds, is_sliver, tardiness_with, turn,
+};
+use crate::semi::next_fit::Filling;
 use model::assignment::{Turn, Turns};
 use model::{Assignment, CpuId, Duration, Ratio, TaskId, Timing, exact};
 
@@ -27,19 +30,41 @@ pub fn assign(
     fill: Fill,
     system: &System<'_>,
 ) -> Result<Turns, Refusal> {
-    first_that_holds(tasks, cpus.len(), fill, |usual| {
-        assign_up_to(tasks, cpus, fill, usual, system)
+    first_that_holds(tasks, cpus, fill, |order, usual| {
+        let mut site = Site {
+            tasks,
+            cpus,
+            fill,
+            usual,
+            system,
+            turns: vec![Turn::fixed(CpuId(0)); tasks.len()],
+            current: 0,
+            residents: Vec::new(),
+        };
+        order.place(tasks, &mut site)?;
+        Ok(site.turns)
     })
 }
 
-/// A processor that is being filled.
+/// Processors that are filled with what tasks take there.
 struct Site<'a> {
+    tasks: &'a [Timing],
+    cpus: &'a [CpuId],
+    fill: Fill,
+    usual: Ratio,
     system: &'a System<'a>,
+    turns: Vec<Turn>,
+    current: usize,
+    /// On the current processor.
     residents: Vec<(TaskId, Resident)>,
-    cap: Ratio,
 }
 
 impl Site<'_> {
+    fn cpu(&self, task: usize) -> Result<CpuId, Refusal> {
+        let cpu = self.cpus.get(self.current);
+        cpu.copied().ok_or(Refusal::Task(task))
+    }
+
     fn pieces(&self) -> Vec<Piece> {
         let residents: Vec<Resident> = self.residents.iter().map(|(_, r)| *r).collect();
         let inflated = inflate(&residents, 1, self.system);
@@ -55,138 +80,112 @@ impl Site<'_> {
     }
 
     fn is_within_cap(&self) -> bool {
+        let cap = cap_of(self.current, self.cpus.len(), self.usual);
         let pieces = self.pieces();
         pieces.iter().all(|p| p.timing.wcet <= p.timing.period)
-            && exact::cmp_sum(pieces.iter().map(Piece::utilization), self.cap).is_le()
+            && exact::cmp_sum(pieces.iter().map(Piece::utilization), cap).is_le()
     }
 
-    /// Takes as many of these, one after the other, as it holds; how many. Found by doubling and
-    /// bisection: whoever comes, the others do not cost less.
-    fn take_from(&mut self, tasks: &[Timing], range: std::ops::Range<usize>) -> usize {
+    /// Keeps the first few and adds these, whole; do they fit?
+    fn holds_with(&mut self, keep: usize, tasks: &[usize]) -> bool {
+        self.residents.truncate(keep);
+        let whole = |&task: &usize| {
+            let id = TaskId(task as u32);
+            (id, fixed(id, self.tasks[task], self.system))
+        };
+        self.residents.extend(tasks.iter().map(whole));
+        self.is_within_cap() && turns_hold(&self.pieces())
+    }
+
+    /// Some jobs of a migratory task here: what this part of its execution a period is.
+    fn part(&self, task: usize, between: (CpuId, CpuId), time: Duration) -> (TaskId, Resident) {
+        let (id, t) = (TaskId(task as u32), self.tasks[task]);
+        let jobs = (time.nanos(), t.wcet.nanos());
+        (id, migratory(id, t, between, jobs, self.system))
+    }
+
+    /// The largest execution a period, less than the WCET, whose part of the jobs the processor has
+    /// room for; zero if there is none.
+    fn largest_part(&mut self, task: usize, between: (CpuId, CpuId)) -> Duration {
+        let wcet = self.tasks[task].wcet.nanos();
+        let (mut low, mut high) = (0, wcet.saturating_sub(1));
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            let part = self.part(task, between, Duration::from_nanos(middle));
+            self.residents.push(part);
+            let fits = self.is_within_cap();
+            self.residents.pop();
+            if fits {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        Duration::from_nanos(low)
+    }
+}
+
+impl Filling for Site<'_> {
+    type End = Refusal;
+
+    /// Found by doubling and bisection: whoever comes, the others do not cost less.
+    fn take(&mut self, tasks: &[usize]) -> Result<usize, Refusal> {
+        let Some(&next) = tasks.first() else {
+            return Ok(0);
+        };
+        let cpu = self.cpu(next)?;
         let before = self.residents.len();
-        let (mut fits, mut step, mut beyond) = (0, 1, range.len() + 1);
+        let (mut fits, mut step, mut beyond) = (0, 1, tasks.len() + 1);
         while fits + 1 < beyond {
-            let count = match beyond <= range.len() {
+            let count = match beyond <= tasks.len() {
                 true => fits + (beyond - fits) / 2,
-                false => (fits + step).min(range.len()),
+                false => (fits + step).min(tasks.len()),
             };
             step *= 2;
-            self.fill(before, tasks, range.start..range.start + count);
-            if self.is_within_cap() && turns_hold(&self.pieces()) {
+            if self.holds_with(before, &tasks[..count]) {
                 fits = count;
             } else {
                 beyond = count;
             }
         }
-        self.fill(before, tasks, range.start..range.start + fits);
-        fits
+        self.holds_with(before, &tasks[..fits]);
+        for &task in &tasks[..fits] {
+            self.turns[task] = Turn::fixed(cpu);
+        }
+        Ok(fits)
     }
 
-    /// Keeps the first few and adds these.
-    fn fill(&mut self, keep: usize, tasks: &[Timing], range: std::ops::Range<usize>) {
-        self.residents.truncate(keep);
-        for index in range {
-            let task = TaskId(index as u32);
-            self.residents
-                .push((task, fixed(task, tasks[index], self.system)));
-        }
+    fn fits(&mut self, task: usize) -> Result<bool, Refusal> {
+        let before = self.residents.len();
+        let fits = self.holds_with(before, &[task]);
+        self.residents.truncate(before);
+        Ok(fits)
     }
-}
 
-fn assign_up_to(
-    tasks: &[Timing],
-    cpus: &[CpuId],
-    fill: Fill,
-    usual: Ratio,
-    system: &System<'_>,
-) -> Result<Turns, Refusal> {
-    let mut turns: Vec<Turn> = Vec::with_capacity(tasks.len());
-    let mut current = 0;
-    let cap_of = |place: usize| {
-        // The last processor takes what roundings and whole tasks have left to it.
-        if place + 1 == cpus.len() {
-            Ratio::ONE
-        } else {
-            usual
-        }
-    };
-    let mut site = Site {
-        system,
-        residents: Vec::new(),
-        cap: cap_of(0),
-    };
-    let heavy = tasks.iter().position(|t| t.wcet > t.period);
-    let end = heavy.unwrap_or(tasks.len());
-    let mut index = 0;
-    while index < tasks.len() {
-        let cpu = *cpus.get(current).ok_or(Refusal::Task(index))?;
-        let count = site.take_from(tasks, index..end);
-        turns.extend(std::iter::repeat_n(Turn::fixed(cpu), count));
-        index += count;
-        let Some(t) = tasks.get(index) else { break };
-        if index == end {
-            return Err(Refusal::Task(index));
-        }
-        let task = TaskId(index as u32);
-        let next = cpus.get(current + 1).copied();
-        let time = next.map_or(Duration::ZERO, |next| {
-            largest_part(&mut site, task, t, (cpu, next))
-        });
-        current += 1;
-        // Spreading evenly is no reason to split off a sliver.
-        let is_split =
-            !time.is_zero() && (fill != Fill::Spread || time.nanos() >= t.wcet.nanos() / SLIVER);
-        let Some(next) = next.filter(|_| is_split) else {
-            site.residents.clear();
-            site.cap = cap_of(current);
-            continue;
+    fn split(&mut self, task: usize) -> Result<bool, Refusal> {
+        let t = self.tasks[task];
+        let cpu = self.cpu(task)?;
+        let next = self.cpus.get(self.current + 1).copied();
+        let time = next.map_or(Duration::ZERO, |next| self.largest_part(task, (cpu, next)));
+        let Some(next) = next.filter(|_| !time.is_zero() && !is_sliver(time, &t, self.fill)) else {
+            self.residents.clear();
+            self.current += 1;
+            return Ok(false);
         };
-        let rest = t.wcet.saturating_sub(time);
-        let jobs = |time: Duration| (time.nanos(), t.wcet.nanos());
-        let here = migratory(task, *t, (cpu, next), jobs(time), system);
-        site.residents.push((task, here));
-        if !turns_hold(&site.pieces()) {
-            return Err(Refusal::Migratory(current - 1));
+        let here = self.part(task, (cpu, next), time);
+        self.residents.push(here);
+        if !turns_hold(&self.pieces()) {
+            return Err(Refusal::Migratory(self.current));
         }
-        site.residents.clear();
-        site.cap = cap_of(current);
-        let there = migratory(task, *t, (cpu, next), jobs(rest), system);
-        site.residents.push((task, there));
-        if !turns_hold(&site.pieces()) {
-            return Err(Refusal::Migratory(current));
+        let there = self.part(task, (cpu, next), t.wcet.saturating_sub(time));
+        self.residents = vec![there];
+        self.current += 1;
+        if !turns_hold(&self.pieces()) {
+            return Err(Refusal::Migratory(self.current));
         }
-        turns.push(turn(cpu, next, time, t.wcet));
-        index += 1;
+        self.turns[task] = turn(cpu, next, time, t.wcet);
+        Ok(true)
     }
-    Ok(Turns {
-        cpus: cpus.to_vec(),
-        tasks: turns,
-    })
-}
-
-/// The largest execution a period, less than the WCET, whose part of the jobs the processor has
-/// room for; zero if there is none.
-fn largest_part(
-    site: &mut Site<'_>,
-    task: TaskId,
-    t: &Timing,
-    between: (CpuId, CpuId),
-) -> Duration {
-    let (mut low, mut high) = (0, t.wcet.nanos().saturating_sub(1));
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        let jobs = (middle, t.wcet.nanos());
-        let resident = migratory(task, *t, between, jobs, site.system);
-        site.residents.push((task, resident));
-        let fits = site.is_within_cap();
-        site.residents.pop();
-        if fits {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    Duration::from_nanos(low)
 }
 
 /// A bound on the tardiness of every task with overheads, in the order of the set, rounded up; zero

@@ -3,7 +3,8 @@
 //!
 //! 002 §4.1; Anderson, Bud, Devi 2005 and 2008. Implicit deadlines. Tasks are placed by sequential
 //! next fit; one that does not fit becomes migratory and takes what is left and the rest from the
-//! next processor. Migratory jobs go first, EDF within each class. The utilizations of the
+//! next processor. Where that fails in the order of the set, small tasks are left to be split
+//! (`next_fit`). Migratory jobs go first, EDF within each class. The utilizations of the
 //! migratory tasks of a processor sum to at most one, so that they never miss; fixed tasks are
 //! tardy by a bounded time.
 //!
@@ -20,6 +21,7 @@
 
 use crate::carries::Carries;
 use crate::info::TestInfo;
+use crate::semi::next_fit::{Filling, Order};
 use crate::verdict::{self, Decision, Exactness, Guarantee};
 use model::assignment::{Turn, Turns};
 use model::{CpuId, Duration, Ratio, Timing, exact};
@@ -58,8 +60,8 @@ pub enum Refusal {
 /// # Errors
 /// The task or the processor that breaks what EDF-fm needs. Deadlines are not looked at.
 pub fn assign(tasks: &[Timing], cpus: &[CpuId], fill: Fill) -> Result<Turns, Refusal> {
-    first_that_holds(tasks, cpus.len(), fill, |usual| {
-        assign_up_to(tasks, cpus, fill, usual)
+    first_that_holds(tasks, cpus, fill, |order, usual| {
+        assign_up_to(tasks, cpus, fill, order, usual)
     })
 }
 
@@ -67,56 +69,102 @@ fn assign_up_to(
     tasks: &[Timing],
     cpus: &[CpuId],
     fill: Fill,
+    order: Order,
     usual: Ratio,
-) -> Result<Turns, Refusal> {
-    let mut turns: Vec<Turn> = Vec::with_capacity(tasks.len());
-    let mut current = 0;
-    // What is on the current processor, as time a period; and the total utilization of its
-    // migratory tasks.
-    let mut inside = Inside::default();
-    let mut migratory: Vec<Ratio> = Vec::new();
-    for (index, t) in tasks.iter().enumerate() {
-        if t.wcet > t.period {
-            return Err(Refusal::Task(index));
-        }
-        let own = t.utilization();
-        loop {
-            let cpu = *cpus.get(current).ok_or(Refusal::Task(index))?;
-            // The last processor takes what roundings and whole tasks have left to it.
-            let is_last = current + 1 == cpus.len();
-            let cap = if is_last { Ratio::ONE } else { usual };
-            if inside.takes(own, cap) {
-                inside.push(own);
-                turns.push(Turn::fixed(cpu));
-                break;
-            }
-            let left = time_left(&inside.shares, cap, t.period);
-            current += 1;
-            inside = Inside::default();
-            // Spreading evenly is no reason to split off a sliver.
-            if left.is_zero() || (fill == Fill::Spread && left.nanos() < t.wcet.nanos() / SLIVER) {
-                migratory.clear();
-                continue;
-            }
-            let next = *cpus.get(current).ok_or(Refusal::Task(index))?;
-            migratory.push(own);
-            if exact::cmp_sum(migratory.iter().copied(), Ratio::ONE) == Ordering::Greater {
-                return Err(Refusal::Migratory(current - 1));
-            }
-            migratory.clear();
-            migratory.push(own);
-            let rest = t.wcet.saturating_sub(left);
-            if let Some(share) = Ratio::new(rest.nanos(), t.period.nanos()) {
-                inside.push(share);
-            }
-            turns.push(turn(cpu, next, left, t.wcet));
-            break;
-        }
+) -> Result<Vec<Turn>, Refusal> {
+    let mut filling = Sequence {
+        tasks,
+        cpus,
+        fill,
+        usual,
+        turns: vec![Turn::fixed(CpuId(0)); tasks.len()],
+        current: 0,
+        inside: Inside::default(),
+        migratory: None,
+    };
+    order.place(tasks, &mut filling)?;
+    Ok(filling.turns)
+}
+
+/// Processors that are filled without overheads.
+struct Sequence<'a> {
+    tasks: &'a [Timing],
+    cpus: &'a [CpuId],
+    fill: Fill,
+    usual: Ratio,
+    turns: Vec<Turn>,
+    current: usize,
+    /// What is on the current processor, as time a period.
+    inside: Inside,
+    /// The utilization of the task of which some jobs come here from the processor before.
+    migratory: Option<Ratio>,
+}
+
+impl Sequence<'_> {
+    fn cpu(&self, task: usize) -> Result<CpuId, Refusal> {
+        let cpu = self.cpus.get(self.current);
+        cpu.copied().ok_or(Refusal::Task(task))
     }
-    Ok(Turns {
-        cpus: cpus.to_vec(),
-        tasks: turns,
-    })
+
+    fn cap(&self) -> Ratio {
+        cap_of(self.current, self.cpus.len(), self.usual)
+    }
+}
+
+impl Filling for Sequence<'_> {
+    type End = Refusal;
+
+    fn take(&mut self, tasks: &[usize]) -> Result<usize, Refusal> {
+        for (count, &task) in tasks.iter().enumerate() {
+            let cpu = self.cpu(task)?;
+            if !self.fits(task)? {
+                return Ok(count);
+            }
+            self.inside.push(self.tasks[task].utilization());
+            self.turns[task] = Turn::fixed(cpu);
+        }
+        Ok(tasks.len())
+    }
+
+    fn fits(&mut self, task: usize) -> Result<bool, Refusal> {
+        let own = self.tasks[task].utilization();
+        Ok(self.inside.takes(own, self.cap()))
+    }
+
+    fn split(&mut self, task: usize) -> Result<bool, Refusal> {
+        let t = self.tasks[task];
+        let cpu = self.cpu(task)?;
+        let left = time_left(&self.inside.shares, self.cap(), t.period);
+        let before = self.migratory.take();
+        self.current += 1;
+        self.inside = Inside::default();
+        if left.is_zero() || is_sliver(left, &t, self.fill) {
+            return Ok(false);
+        }
+        let next = self.cpu(task)?;
+        let own = t.utilization();
+        if exact::cmp_sum(before.into_iter().chain([own]), Ratio::ONE) == Ordering::Greater {
+            return Err(Refusal::Migratory(self.current - 1));
+        }
+        self.migratory = Some(own);
+        let rest = t.wcet.saturating_sub(left);
+        if let Some(share) = Ratio::new(rest.nanos(), t.period.nanos()) {
+            self.inside.push(share);
+        }
+        self.turns[task] = turn(cpu, next, left, t.wcet);
+        Ok(true)
+    }
+}
+
+/// How far this processor of so many is filled: the last one takes what roundings and whole tasks
+/// have left to it.
+pub(crate) fn cap_of(place: usize, cpus: usize, usual: Ratio) -> Ratio {
+    if place + 1 == cpus { Ratio::ONE } else { usual }
+}
+
+/// Spreading evenly is no reason to split off a sliver.
+pub(crate) fn is_sliver(part: Duration, task: &Timing, fill: Fill) -> bool {
+    fill == Fill::Spread && part.nanos() < task.wcet.nanos() / SLIVER
 }
 
 /// The shares of a processor, with their sum in floating point, so that most tasks are decided
@@ -198,20 +246,42 @@ pub(crate) fn levels(tasks: &[Timing], m: usize, fill: Fill) -> impl Iterator<It
     })
 }
 
-/// The assignment at the first level at which there is one.
-///
-/// # Errors
-/// There is none at any; what breaks it at the first.
-pub(crate) fn first_that_holds(
+/// Everything that is tried, in this order: the order of the set at each level, then the other.
+pub(crate) fn attempts(
     tasks: &[Timing],
     m: usize,
     fill: Fill,
-    assign_up_to: impl Fn(Ratio) -> Result<Turns, Refusal>,
+) -> impl Iterator<Item = (Order, Ratio)> {
+    let with = move |order| levels(tasks, m, fill).map(move |level| (order, level));
+    Order::ALL.into_iter().flat_map(with)
+}
+
+/// The first assignment that there is.
+///
+/// # Errors
+/// There is none; what breaks the first that was tried.
+pub(crate) fn first_that_holds(
+    tasks: &[Timing],
+    cpus: &[CpuId],
+    fill: Fill,
+    assign_up_to: impl Fn(Order, Ratio) -> Result<Vec<Turn>, Refusal>,
 ) -> Result<Turns, Refusal> {
-    assign_up_to(capacity(tasks, m, fill)).or_else(|why| {
-        let mut higher = levels(tasks, m, fill).skip(1);
-        higher.find_map(|level| assign_up_to(level).ok()).ok_or(why)
-    })
+    if let Some(heavy) = tasks.iter().position(|t| t.wcet > t.period) {
+        return Err(Refusal::Task(heavy));
+    }
+    let mut first = None;
+    for (order, level) in attempts(tasks, cpus.len(), fill) {
+        match assign_up_to(order, level) {
+            Ok(turns) => {
+                return Ok(Turns {
+                    cpus: cpus.to_vec(),
+                    tasks: turns,
+                });
+            }
+            Err(why) => _ = first.get_or_insert(why),
+        }
+    }
+    Err(first.unwrap_or(Refusal::Task(0)))
 }
 
 fn capacity(tasks: &[Timing], m: usize, fill: Fill) -> Ratio {
@@ -296,8 +366,8 @@ pub const INFO: TestInfo = TestInfo {
     exactness: Exactness::Sufficient,
     source: "002 §4.1; Anderson, Bud, Devi 2008",
     preconditions: "implicit deadlines",
-    about: "Sequential next fit; tasks that do not fit migrate between two processors at job boundaries. Full processors \
-            first, else spread evenly. Tardiness is bounded if the migratory tasks of no processor exceed it.",
+    about: "Sequential next fit; tasks that do not fit migrate between two processors at job boundaries. The order of the set \
+            first, else small tasks are split; full processors first, else spread evenly. Tardiness is bounded if the migratory tasks of no processor exceed it.",
     run: decide,
     run_inflated: None,
     on_grid: None,
@@ -339,7 +409,7 @@ mod tests {
                     for d in 1..=9 {
                         let set = [a, b, c, d].map(|e| implicit_ms(e, 10));
                         let even = capacity(&set, 3, Fill::Spread);
-                        let at_even = assign_up_to(&set, &cpus, Fill::Spread, even);
+                        let at_even = assign_up_to(&set, &cpus, Fill::Spread, Order::Given, even);
                         let spread = assign(&set, &cpus, Fill::Spread);
                         if let (Err(Refusal::Migratory(_)), Ok(_)) = (at_even, spread) {
                             found += 1;

@@ -6,6 +6,7 @@
 
 pub mod edf_fm;
 pub mod edf_wm;
+pub(crate) mod next_fit;
 pub mod nps_f;
 
 use model::{CpuId, Duration};

@@ -11,8 +11,55 @@ pub enum Place {
     Migratory(usize, i128),
 }
 
-/// Sequential next fit that fills every processor, shares in whole nanoseconds a period.
+/// In the order of the set; where that fails, from the largest to the smallest, the smallest split.
 pub fn edf_fm(tasks: &[Task], m: usize) -> Option<Vec<Place>> {
+    edf_fm_in_order(tasks, m).or_else(|| edf_fm_smallest_split(tasks, m))
+}
+
+/// On each processor whatever fits, the largest first; of what is then left the smallest is split.
+fn edf_fm_smallest_split(tasks: &[Task], m: usize) -> Option<Vec<Place>> {
+    if tasks.iter().any(|t| t.e > t.p) {
+        return None;
+    }
+    let mut places: Vec<Option<Place>> = vec![None; tasks.len()];
+    let mut load = whole(0);
+    let mut before = whole(0);
+    for cpu in 0..m {
+        loop {
+            let fitting = (0..tasks.len())
+                .filter(|i| places[*i].is_none() && load + tasks[*i].u() <= whole(1));
+            // Of equal ones the first.
+            let Some(next) =
+                fitting.max_by(|a, b| tasks[*a].u().cmp(&tasks[*b].u()).then(b.cmp(a)))
+            else {
+                break;
+            };
+            load += tasks[next].u();
+            places[next] = Some(Place::Fixed(cpu));
+        }
+        let left = (0..tasks.len()).filter(|i| places[*i].is_none());
+        // Of equal ones the last.
+        let Some(last) = left.min_by(|a, b| tasks[*a].u().cmp(&tasks[*b].u()).then(b.cmp(a)))
+        else {
+            break;
+        };
+        let t = &tasks[last];
+        let time = ((whole(1) - load) * whole(t.p)).floor().to_integer();
+        if time == 0 {
+            (load, before) = (whole(0), whole(0));
+            continue;
+        }
+        if cpu + 1 == m || before + t.u() > whole(1) {
+            return None;
+        }
+        places[last] = Some(Place::Migratory(cpu, time));
+        (load, before) = (Q::new(t.e - time, t.p), t.u());
+    }
+    places.into_iter().collect()
+}
+
+/// Sequential next fit that fills every processor, shares in whole nanoseconds a period.
+fn edf_fm_in_order(tasks: &[Task], m: usize) -> Option<Vec<Place>> {
     let (mut places, mut cpu, mut load) = (Vec::new(), 0, whole(0));
     // The task that came over from the processor before.
     let mut before = whole(0);
