@@ -131,9 +131,14 @@ pub fn plan(set: &TaskSet, scheme: Scheme, supply: &Supply) -> Result<Plan> {
                 .remedy(format!("choose among {}", supply.colors)));
         }
         if set.wss(id).is_none() || !walks(id) {
-            return Err(Error::new("it has colors and no working set here that could have them")
-                .at(place)
-                .remedy("give it `wss` and a `walk`, start a program with `warmset color exec`, or leave its colors out"));
+            return Err(
+                Error::new("it has colors and no working set here that could have them")
+                    .at(place)
+                    .remedy(
+                        "give it `wss` and `workload = { kind = \"walk\" }`, start a program with \
+                     `warmset color exec`, or leave its colors out",
+                    ),
+            );
         }
     }
     let (colors, system) = match scheme {

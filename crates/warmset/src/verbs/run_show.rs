@@ -270,6 +270,22 @@ fn verdict_text(v: &Verdict, text: &mut String) {
     }
 }
 
+/// What became of pages that were asked for their colors again, `moved` of `asked` having others; of
+/// the rest of `all` nobody knows.
+fn asked_again(asked: u64, moved: u64, all: u64) -> String {
+    let told = match (asked, moved) {
+        (0, _) => return format!("; asked again at the end: none of {all} pages could be told"),
+        (1, 0) => "the page has it".to_owned(),
+        (_, 0) => format!("all {asked} pages have them"),
+        _ => format!("{moved} of {asked} pages have others"),
+    };
+    let rest = match all.saturating_sub(asked) {
+        0 => String::new(),
+        n => format!(" ({n} could not be told)"),
+    };
+    format!("; asked again at the end: {told}{rest}")
+}
+
 /// The colors that were given out.
 fn colors_text(c: &Statement) -> String {
     // Writing into a string cannot fail.
@@ -300,20 +316,8 @@ fn colors_text(c: &Statement) -> String {
             },
         );
         if let (Some(asked), Some(moved)) = (t.asked, t.moved) {
-            let _ = match moved {
-                0 => write!(
-                    text,
-                    "; asked again at the end: all {asked} pages have them"
-                ),
-                n => write!(
-                    text,
-                    "; asked again at the end: {n} of {asked} pages have others"
-                ),
-            };
             let all = t.wss.get().div_ceil(PAGE as u64);
-            if (asked as u64) < all {
-                let _ = write!(text, " ({} could not be told)", all - asked as u64);
-            }
+            text.push_str(&asked_again(asked as u64, moved as u64, all));
         }
         text.push('\n');
     }
@@ -400,5 +404,13 @@ mod tests {
                 "Remedy: `look` at the gaps.",
             ]
         );
+    }
+
+    /// Where no page could be told there is nothing that all of them have.
+    #[test]
+    fn pages_that_could_not_be_told_count_for_nothing() {
+        assert!(asked_again(0, 0, 16).ends_with(": none of 16 pages could be told"));
+        assert!(asked_again(12, 0, 16).ends_with(": all 12 pages have them (4 could not be told)"));
+        assert!(asked_again(16, 3, 16).ends_with(": 3 of 16 pages have others"));
     }
 }
