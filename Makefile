@@ -7,7 +7,7 @@ WARMSET := target/release/warmset
 .PHONY: tour tour-long build install install-words install-task install-color test rounds lint \
 	unit smoke test-explorer test-slurm explorer-libraries exact certificates bench live soak many \
 	faults sanitize deb try-deb book clean test-python wheel bench-python bench-dask test-kernel \
-	kernel-program
+	kernel-program static static-aarch64 test-static uninstall
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build
@@ -75,6 +75,17 @@ install-color:
 	install -D -m 644 crates/color-c/include/warmset_color.hpp $(DESTDIR)$(TO)/include/warmset_color.hpp
 	mkdir -p $(DESTDIR)$(TO)/lib/pkgconfig
 	$(PC) crates/color-c/warmset-color.pc.in > $(DESTDIR)$(TO)/lib/pkgconfig/warmset-color.pc
+
+## Removes what `make install` with the same PREFIX has put there, and no directory.
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(TO)/bin/,warmset warmset-verify)
+	rm -f $(addprefix $(DESTDIR)$(TO)/lib/libwarmset,.so* .a _color.so* _color.a)
+	rm -f $(addprefix $(DESTDIR)$(TO)/lib/pkgconfig/warmset,.pc -color.pc)
+	rm -f $(addprefix $(DESTDIR)$(TO)/include/warmset,.h _color.h _color.hpp)
+	rm -f $(SHARE)/man/man1/warmset.1 $(SHARE)/man/man1/warmset-*.1
+	rm -f $(SHARE)/bash-completion/completions/warmset $(SHARE)/zsh/site-functions/_warmset \
+		$(SHARE)/fish/vendor_completions.d/warmset.fish
+	rm -rf $(SHARE)/warmset
 
 ## All that must hold before a change lands. It goes on after a failure; its end lists what failed,
 ## and which tests could not run here and why. Logs stay in target/test-logs.
@@ -193,6 +204,15 @@ deb:
 	CARGO="$(CARGO)" sh packages/deb.sh
 try-deb:
 	sh packages/try_deb.sh
+
+## The command as one file without libraries, for any Linux on x86-64 or on aarch64, in target/static;
+## and whether both answer as the ordinary one does, that for the other machine under qemu-user.
+static:
+	CARGO="$(CARGO)" sh packages/static.sh x86_64
+static-aarch64:
+	CARGO="$(CARGO)" sh packages/static.sh aarch64
+test-static: build static static-aarch64
+	sh tests/static.sh $(WARMSET)
 
 ## The documentation as a site with search, in target/book; no link in it is dead.
 book:

@@ -28,6 +28,7 @@ part clippy "$cargo" clippy --locked --workspace --all-targets -- -D warnings
 part unit "$cargo" test --locked --workspace --no-fail-fast
 if "$cargo" test --locked --workspace --no-run >"$logs/build.log" 2>&1; then
     part smoke sh tests/smoke.sh target/debug/warmset
+    part static sh tests/static.sh target/debug/warmset
     part explorer sh tests/explorer.sh target/debug/warmset
     part python sh tests/python.sh target/debug/warmset target/debug/deps/lib_native.so
 else
