@@ -205,7 +205,7 @@ deb:
 try-deb:
 	sh packages/try_deb.sh
 
-## The command as one file without libraries, for any Linux on x86-64 or on aarch64, in target/static;
+## The command as one file without libraries, for Linux on x86-64 or on aarch64, in target/static;
 ## and whether both answer as the ordinary one does, that for the other machine under qemu-user.
 static:
 	CARGO="$(CARGO)" sh packages/static.sh x86_64

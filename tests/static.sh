@@ -14,8 +14,8 @@ trap 'rm -rf "$dir"' EXIT
 differ=0
 asked=0
 
-# same ARGUMENT…: asks both; answers, errors, exit statuses and written files have to be equal. Files
-# are written into the directory that both stand in, so that they have the same names.
+# same ARGUMENT…: asks both; answers, errors, exit statuses and written files have to be equal. Both
+# write into a directory of the same name.
 same() {
     asked=$((asked + 1))
     for side in dynamic static; do
