@@ -10,21 +10,26 @@ from fractions import Fraction as Q
 from math import ceil
 
 ORDERS = {"p-edf": ("edf", "one"), "edf-wm": ("slices", "one"), "edf-fm": ("turns", "one"),
-          "g-edf": ("edf", "all"), "g-fifo": ("any", "all"),
+          "nps-f": ("servers", "all"), "c-nps-f": ("servers", "some"), "pd2": ("quanta", "all"),
+          "c-edf": ("edf", "some"), "g-edf": ("edf", "all"), "g-fifo": ("any", "all"),
           "p-rm": ("rm", "one"), "p-fp": ("given", "one"), "p-fp:dm": ("dm", "one"),
           "p-fp:rm": ("rm", "one"), "g-fp": ("given", "all"), "g-fp:dm": ("dm", "all"),
           "g-fp:rm": ("rm", "all")}
+ANY_PARAMETER = ("c-edf", "edf-wm", "edf-fm", "nps-f", "c-nps-f")
+QUANTUM = 10 ** 6  # of pd2
 HEAD = {"schema_version", "document", "guarantee", "rule", "processors", "ways", "tasks", "claims",
         "without"}
 TASK = {"task", "wcet_ns", "period_ns", "deadline_ns", "phase_ns", "jitter_ns", "blocking_ns",
         "priority", "processors"}
 CLAIM = {"policy", "says", "with", "costs", "places", "stuck", "refutation"}
 PLACE = {"processors", "tasks", "inflated_ns", "windows_ns", "parts", "proof", "refusals"}
+TURN = {"processor", "server", "from_ns", "until_ns"}
 SIX = ("release_ns", "scheduling_ns", "context_switch_ns", "ipi_latency_ns", "tick_ns")
 COSTS = {"delay_ns", "ways", "delays_ns", "tick_period_ns", *SIX}
 PROOFS = {"DEMAND": {"until", "points"}, "RESPONSES": {"jobs"}, "UTILIZATION": {"total"},
           "GFB": {"total", "largest"}, "GDM-DENSITY": {"total", "largest"}, "BAK": {"sides"},
-          "BCL": {"sides"}, "BCLI": {"rounds"}, "RTA": {"rounds"}, "GFP-RTA": {"responses"}}
+          "BCL": {"sides"}, "BCLI": {"rounds"}, "RTA": {"rounds"}, "GFP-RTA": {"responses"},
+          "PD2": {"quanta", "total"}, "NPS-F": {"slot_ns", "servers", "turns"}}
 REFUSALS = {"UTILIZATION": set(), "TASK": {"task"}, "DEMAND": {"until"},
             "GFB": set(), "GDM-DENSITY": set(), "BAK": {"task"}, "BCL": {"task"},
             "MISS": {"task", "releases_ns", "schedule"}}
@@ -80,6 +85,13 @@ def piece(value):
     return number(value["until_ns"]), listed(value["runs"], lambda n: index(n, 2 ** 64))
 
 
+def turn(value):
+    """Processor, server, from, until."""
+    value = fields(value, TURN, TURN)
+    numbers = index(value.get("processor")), index(value.get("server"), 2 ** 64)
+    return (*numbers, number(value.get("from_ns")), number(value.get("until_ns")))
+
+
 def margin(value):
     """What a claim is about instead of the set and the delays as they were given."""
     value = fields(value, {"thousandths", "cpmd_ns"})
@@ -92,6 +104,8 @@ def tagged(value, kinds):
     fields(value, keys, keys)
     read = {"until": number, "total": number, "largest": number, "points": row(pair),
             "sides": row(pair), "responses": row(number), "jobs": row(row(number)),
+            "quanta": row(number), "slot_ns": number, "turns": row(turn),
+            "servers": row(lambda n: index(n, 2 ** 64)),
             "rounds": row(row(lambda n: None if n is None else number(n))),
             "task": lambda n: index(n, 2 ** 64), "by": str,
             "releases_ns": row(row(number)), "schedule": row(piece)}
@@ -105,8 +119,9 @@ class Task:
         demand_that(type(self.name) is str, "a name is none", Bad)
         times = [number(entry.get(key, 0)) for key in
                  ("wcet_ns", "period_ns", "deadline_ns", "phase_ns", "jitter_ns", "blocking_ns")]
-        is_whole = all(t.denominator == 1 for t in times) and all(t > 0 for t in times[:3])
-        demand_that(is_whole, "a time is zero or a fraction", Bad)
+        is_whole = all(t.denominator == 1 for t in times)
+        is_whole = is_whole and all(0 < t < 2 ** 64 for t in times[:3])
+        demand_that(is_whole, "a time is zero, a fraction or endless", Bad)
         self.e, self.p, self.d, self.phase, self.jitter, self.blocking = times
         self.priority = index(entry["priority"]) if "priority" in entry else -1
         self.cpus = listed(entry["processors"], index) if "processors" in entry else None
@@ -227,6 +242,39 @@ def misses(here, late, releases, schedule):
         now = until
     times = releases[late][done[late]:]
     return bool(times) and times[0] + tasks[late].d <= now
+
+
+# Reservations.
+
+def is_plain(t):
+    return t.d == t.p and not t.jitter and not t.blocking
+
+
+def quanta_hold(here, quanta, total):
+    demand_that(len(quanta) == len(here.tasks), "not every task has its quanta")
+    for t, count in zip(here.tasks, quanta):
+        are_whole = count.denominator == 1 and t.p % QUANTUM == 0 and t.phase % QUANTUM == 0
+        fits = count * QUANTUM == t.e <= t.p and is_plain(t)
+        demand_that(are_whole and fits, f"`{t.name}` does not have whole quanta")
+    demand_that(load(here.tasks) == total <= here.m, "U is not as stated, or too much")
+
+
+def servers_hold(here, slot, server_of, turns):
+    for at, (cpu, server, start, end) in enumerate(turns):
+        demand_that(start <= end <= slot and cpu in here.cpus, "a turn is not within the slot")
+        for cpu2, server2, start2, end2 in turns[:at]:
+            apart = (cpu != cpu2 and server != server2) or end2 <= start or end <= start2
+            demand_that(apart, "a processor serves two servers at once, or two serve one")
+    demand_that(len(server_of) == len(here.tasks), "not every task has its server")
+    for server in set(server_of):
+        tasks = [t for t, other in zip(here.tasks, server_of) if other == server]
+        x = sum((end - start for _, other, start, end in turns if other == server), Q(0))
+        shortest = min(t.p for t in tasks)
+        demand_that(0 < slot <= shortest, "a period is shorter than the slot")
+        slots = shortest // slot
+        holds = load(tasks) * ((slots + 1) * slot - x) <= slots * x
+        demand_that(holds and all(is_plain(t) and t.e <= t.p for t in tasks),
+                    f"server {server} is not served for as long as it needs")
 
 
 # Several processors.
@@ -365,6 +413,10 @@ def holds(here, proof):
         (bcli if by == "BCLI" else rta)(here, proof["rounds"])
     elif by == "GFP-RTA" and here.is_fixed:
         gfp_rta(here, proof["responses"])
+    elif by == "PD2" and here.order == "quanta":
+        quanta_hold(here, proof["quanta"], proof["total"])
+    elif by == "NPS-F" and here.order == "servers":
+        servers_hold(here, proof["slot_ns"], proof["servers"], proof["turns"])
     else:
         raise AssertionError("the proof is not one for this policy, place and guarantee")
 
@@ -439,10 +491,9 @@ class Certificate:
     def verify(self, claim):
         """Raises AssertionError with what is wrong."""
         name = claim["policy"]
-        is_clustered = name == "c-edf" or name.startswith("c-edf:")
         base = name.partition(":")[0]
-        plain = base if base in ("edf-wm", "edf-fm") else name.removesuffix(":")
-        known = ("edf", "some") if is_clustered else ORDERS.get(plain)
+        plain = base if base in ANY_PARAMETER else name.removesuffix(":")
+        known = ORDERS.get(plain)
         demand_that(known is not None, "there are no proofs for the policy")
         order, width = known
         factor = claim["with"].get("thousandths", Q(1000)) / 1000
@@ -454,8 +505,10 @@ class Certificate:
             demand_that(self.refutes(order, width, why), "what is said to refute the set does not")
             return
         demand_that(why is None, "a refutation is given")
-        is_known = order not in ("slices", "turns") or (self.rule, says) == ("one-delay", "yes")
-        demand_that(is_known, "there are proofs for parts of tasks by the rule of one delay only")
+        is_split = order in ("slices", "turns", "servers")
+        is_known = not is_split or (self.rule, says) == ("one-delay", "yes")
+        is_known = is_known and (order != "quanta" or self.rule == "one-delay")
+        demand_that(is_known, "the policy has no such proofs by this rule")
         self.check_costs(claim)
         self.check_places(claim, order, width)
         for place in places:
@@ -539,15 +592,19 @@ class Certificate:
     def compare(self, claim, place, order):
         endless = Q(2 ** 64 - 1)
         for i, stated, needed in zip(place.ids, place.inflated, self.needed(claim, place, order)):
-            needed = min(needed, endless)
-            is_close = claim["says"] == "yes" or stated <= min(needed + 2, endless)
-            demand_that(needed <= stated and is_close, f"`{self.tasks[i].name}` needs {needed} ns")
+            if claim["says"] != "yes":
+                needed = min(needed, endless)
+                demand_that(stated <= min(needed + 2, endless), "a WCET is too long")
+            demand_that(needed <= stated, f"`{self.tasks[i].name}` needs {needed} ns")
 
     def needed(self, claim, place, order):
         """By task the least WCET that holds its overheads."""
         costs, given, m = claim["costs"], [self.tasks[i] for i in place.ids], place.m
         if order == "slices":
             return [Q(0)] * len(given)  # the budgets of all slices together hold it
+        if order == "quanta":  # each of them pays
+            usable = QUANTUM - costs["delay_ns"]
+            return [Q(ceil(t.e / usable) * QUANTUM if usable > 0 else 2 ** 64) for t in given]
         if self.rule == "one-delay":
             return [t.e + costs["delay_ns"] for t in given]
         ways = {"preemption"} | {self.ways[a, b] for n, a in enumerate(place.cpus)

@@ -1,12 +1,13 @@
 //! Certificates of random sets: every one verifies, none that is made false does, and both
 //! verifiers agree.
 //!
-//! `WARMSET_CERTIFICATE_SETS=100000` for more sets; one mutation a set.
+//! `WARMSET_CERTIFICATE_SETS=100000` for more sets; one mutation a set, five of servers and quanta.
 
 use analyze::policies::{self, Accounting, Certificate, Costs};
-use analyze::{Guarantee, registry};
+use analyze::{Guarantee, overheads, registry};
+use model::assignment::{Serve, Slots, Timetable};
 use model::watch::Silent;
-use model::{Bytes, Details, Duration, Platform, Profile, TaskSet, Timing};
+use model::{Assignment, Bytes, CpuId, Details, Duration, Platform, Profile, TaskSet, Timing};
 use policy::Spec;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -30,6 +31,9 @@ const POLICIES: [&str; 12] = [
     "edf-fm",
 ];
 
+/// Policies for tasks with deadlines equal to periods, in whole milliseconds for the last.
+const RESERVED: [&str; 3] = ["nps-f", "c-nps-f:size=2", "pd2"];
+
 fn sets() -> u64 {
     std::env::var("WARMSET_CERTIFICATE_SETS").map_or(5_000, |n| n.parse().expect("a number"))
 }
@@ -51,7 +55,10 @@ impl Trial {
         let mut random = Random::new(seed);
         let m = [1, 2, 2, 4][random.below(4) as usize];
         let unit = [1, 1_000, 1_000_003][random.below(3) as usize];
-        let task = |random: &mut Random| {
+        let mut other = Random::new(seed ^ (1 << 40));
+        let reserved = (other.below(4) == 0).then(|| RESERVED[other.below(3) as usize]);
+        let unit = if reserved.is_some() { 1_000_000 } else { unit };
+        let mut task = |random: &mut Random| {
             let period = random.among(4, 40);
             let deadline = match random.below(4) {
                 0 => period + random.below(period),
@@ -60,6 +67,11 @@ impl Trial {
             };
             let wcet = random.among(1, deadline.min(period).div_ceil(2));
             let ns = |n: u64| Duration::from_nanos(n * unit);
+            if reserved.is_some() {
+                let shorter = other.below(2) * other.below(unit);
+                let wcet = Duration::from_nanos(wcet * unit - shorter);
+                return Timing::implicit(wcet, ns(period));
+            }
             Timing {
                 wcet: ns(wcet),
                 period: ns(period),
@@ -68,7 +80,7 @@ impl Trial {
         };
         let count = random.among(1, 3 * u64::from(m));
         let tasks: Vec<Timing> = (0..count).map(|_| task(&mut random)).collect();
-        let has_extras = random.below(4) == 0;
+        let has_extras = random.below(4) == 0 && reserved.is_none();
         let has_priorities = random.below(4) == 0;
         let details = |index: usize, random: &mut Random| {
             let short = |random: &mut Random| Duration::from_nanos(random.below(2 * unit));
@@ -85,6 +97,11 @@ impl Trial {
             }
             details
         };
+        // Delays of whole quanta leave nothing of them.
+        let cpmd = match reserved {
+            Some(_) => unit / 4,
+            None => 2 * unit,
+        };
         let tasks: Vec<(Timing, Details)> = tasks
             .into_iter()
             .enumerate()
@@ -92,19 +109,24 @@ impl Trial {
             .collect();
         Trial {
             set: TaskSet::new(tasks).expect("tasks that a set can have"),
-            has_profile: unit > 1_000_000 && random.below(2) == 0,
+            has_profile: unit >= 1_000_000 && random.below(2) == 0,
             m,
-            policy: match POLICIES[random.below(POLICIES.len() as u64) as usize] {
-                "c-edf:size=2" if m == 1 => "g-edf",
-                policy => policy,
+            policy: match (reserved, random.below(POLICIES.len() as u64) as usize) {
+                (Some("c-nps-f:size=2"), _) if m == 1 => "nps-f",
+                (Some(policy), _) => policy,
+                (None, index) if POLICIES[index] == "c-edf:size=2" && m == 1 => "g-edf",
+                (None, index) => POLICIES[index],
             },
             guarantee: if random.below(4) == 0 {
                 Guarantee::Soft
             } else {
                 Guarantee::Hard
             },
-            cpmd: Duration::from_nanos(random.below(2) * random.below(2 * unit)),
-            accounting: Accounting::ALL[random.below(3) as usize],
+            cpmd: Duration::from_nanos(random.below(2) * random.below(cpmd)),
+            accounting: match (reserved, random.below(3) as usize) {
+                (Some(_), _) if seed % 4 > 0 => Accounting::OneDelay,
+                (_, index) => Accounting::ALL[index],
+            },
         }
     }
 
@@ -141,6 +163,7 @@ fn every_certificate_verifies() {
     let profile = xeon();
     let (mut yes, mut margins, mut refuted, mut missing, mut not_shown) = (0, 0, 0, 0, 0);
     let mut without: BTreeMap<String, u32> = BTreeMap::new();
+    let mut reserved: BTreeMap<(&str, bool), u64> = BTreeMap::new();
     for seed in 0..sets() {
         let trial = Trial::of(seed);
         let text = serde_json::to_string(&trial.certificate(&profile)).unwrap();
@@ -151,6 +174,10 @@ fn every_certificate_verifies() {
         }
         for finding in report.findings {
             assert_eq!(finding.wrong, None, "{seed}: {text}");
+            if let Some(policy) = RESERVED.iter().find(|p| **p == trial.policy) {
+                let is_yes = finding.says.starts_with("yes");
+                *reserved.entry((policy, is_yes)).or_default() += 1;
+            }
             match finding.says {
                 _ if finding.about.contains(" with ") => margins += 1,
                 says if says.starts_with("yes") => yes += 1,
@@ -162,6 +189,11 @@ fn every_certificate_verifies() {
     println!(
         "{yes} yes, {margins} margins, {refuted} refuted ({missing} by a schedule that misses), {not_shown} not shown; without: {without:#?}"
     );
+    println!("of servers and quanta, yes or not: {reserved:?}");
+    for policy in RESERVED {
+        let yes = reserved.get(&(policy, true)).copied().unwrap_or(0);
+        assert!(yes > sets() / 100, "too few of {policy}");
+    }
     assert!(
         yes > sets() / 4 && margins > yes && missing > sets() / 1_000 && not_shown > 0,
         "too few of some kind"
@@ -274,7 +306,11 @@ fn is_true_of(document: &Value, claim: &Value) -> bool {
     };
     let decide = |costs| policies::decide(&set, &platform, &spec, guarantee, costs).unwrap_or(None);
     match claim["says"].as_str() {
-        Some("yes") => decide(&costs) == Some(true) || places_hold(claim, &set, guarantee, delay),
+        Some("yes") => {
+            decide(&costs) == Some(true)
+                || reservations_hold(document, claim, &set, delay)
+                    .unwrap_or_else(|| places_hold(claim, &set, guarantee, delay))
+        }
         Some("refuted") => decide(&Costs::NONE) != Some(true),
         _ => claim["places"]
             .as_array()
@@ -295,6 +331,79 @@ fn members(place: &Value, set: &TaskSet) -> Vec<Timing> {
         ..set.timings()[id.as_u64().unwrap() as usize]
     })
     .collect()
+}
+
+/// Whether the servers or quanta of a claim hold the set, by the test of assignments; `None`: it
+/// has neither.
+fn reservations_hold(document: &Value, claim: &Value, set: &TaskSet, delay: u64) -> Option<bool> {
+    let places = claim["places"].as_array().unwrap();
+    let m = document["processors"].as_array().unwrap().len() as u32;
+    let platform = Platform::symmetric(m);
+    let long = |t: &Timing| t.inflated(Duration::from_nanos(delay));
+    let time = |value: &Value| Duration::from_nanos(value.as_u64().unwrap());
+    let list = |value: &Value| value.as_array().unwrap().clone();
+    let kind = places.iter().find_map(|p| p["proof"]["by"].as_str())?;
+    if kind == "PD2" {
+        let quantum = Duration::from_millis(1);
+        let usable = quantum.saturating_sub(Duration::from_nanos(delay)).nanos();
+        let reserved: Vec<Duration> = list(&places[0]["inflated_ns"]).iter().map(time).collect();
+        let is_enough = |(t, reserved): (&Timing, &Duration)| {
+            let needed = t.wcet.nanos().div_ceil(usable.max(1)) * quantum.nanos();
+            usable > 0 && reserved.nanos() >= needed && t.period.nanos().is_multiple_of(1_000_000)
+        };
+        let with = |(t, reserved): (&Timing, &Duration)| Timing {
+            wcet: *reserved,
+            ..*t
+        };
+        let tasks: Vec<Timing> = set.timings().iter().zip(&reserved).map(with).collect();
+        let fits = analyze::pd2::is_schedulable_with(&tasks, m, quantum) == Ok(true);
+        return Some(fits && set.timings().iter().zip(&reserved).all(is_enough));
+    }
+    if kind != "NPS-F" {
+        return None;
+    }
+    // Servers of different places are different ones; each place may have a slot of its own.
+    let all = places.iter().all(|place| {
+        let ids = list(&place["tasks"]);
+        let tasks: Vec<Timing> = ids
+            .iter()
+            .map(|id| long(&set.timings()[id.as_u64().unwrap() as usize]))
+            .collect();
+        let proof = &place["proof"];
+        let turns = list(&proof["turns"]);
+        let table = |cpu: &Value| Timetable {
+            cpu: CpuId(cpu.as_u64().unwrap() as u32),
+            turns: turns
+                .iter()
+                .filter(|turn| turn["processor"] == *cpu)
+                .map(|turn| Serve {
+                    start: time(&turn["from_ns"]),
+                    end: time(&turn["until_ns"]),
+                    server: turn["server"].as_u64().unwrap() as u32,
+                })
+                .collect(),
+        };
+        let slots = Slots {
+            slot: time(&proof["slot_ns"]),
+            server_of: list(&proof["servers"])
+                .iter()
+                .map(|server| server.as_u64().unwrap() as u32)
+                .collect(),
+            timetables: list(&place["processors"]).iter().map(table).collect(),
+        };
+        let are_apart = turns.iter().enumerate().all(|(at, a)| {
+            turns[..at].iter().all(|b| {
+                let differ = a["server"] != b["server"] && a["processor"] != b["processor"];
+                differ
+                    || time(&a["until_ns"]) <= time(&b["from_ns"])
+                    || time(&b["until_ns"]) <= time(&a["from_ns"])
+            })
+        });
+        let are_inside = turns.iter().all(|t| time(&t["until_ns"]) <= slots.slot);
+        let system = overheads::System::free(&platform);
+        are_apart && are_inside && overheads::holds(&tasks, &Assignment::Slots(slots), &system)
+    });
+    Some(all)
 }
 
 /// Every place by itself, for an assignment that the heuristics do not find.
@@ -336,7 +445,7 @@ fn is_refused(place: &Value, set: &TaskSet) -> bool {
 
 fn no_false_certificate_verifies() {
     let profile = xeon();
-    let (mut kept, mut refused) = (0, 0);
+    let (mut reserved, mut others) = ([0; 2], [0; 2]);
     for seed in 0..sets() {
         let mut trial = Trial::of(seed);
         trial.accounting = Accounting::OneDelay;
@@ -347,18 +456,27 @@ fn no_false_certificate_verifies() {
         if document["claims"].as_array().unwrap().is_empty() {
             continue;
         }
-        let changed = mutated(&document, &mut Random::new(!seed));
-        let verified = verify::verify(&changed.to_string()).is_ok_and(|r| r.is_verified());
-        match verified {
-            true => {
+        // Proofs of reservations have many numbers more.
+        let is_reserved = RESERVED.contains(&trial.policy);
+        let mut random = Random::new(!seed);
+        for _ in 0..if is_reserved { 5 } else { 1 } {
+            let changed = mutated(&document, &mut random);
+            let verified = verify::verify(&changed.to_string()).is_ok_and(|r| r.is_verified());
+            if verified {
                 assert!(is_true(&changed), "{seed}: {changed}\nfrom {document}");
-                kept += 1;
             }
-            false => refused += 1,
+            let counts = if is_reserved {
+                &mut reserved
+            } else {
+                &mut others
+            };
+            counts[usize::from(verified)] += 1;
         }
     }
-    println!("{refused} mutations are refused, {kept} are true as well");
-    assert!(refused > kept);
+    for (of, [refused, kept]) in [("servers and quanta", reserved), ("others", others)] {
+        println!("{of}: {refused} mutations are refused, {kept} are true as well");
+        assert!(refused > kept && kept > 0);
+    }
 }
 
 /// The answers of docs/verify.py to documents, one a line, in one run.

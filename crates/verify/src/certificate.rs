@@ -1,22 +1,23 @@
 //! What stands in a certificate: the fields of the file, as `docs/certificates.md` explains them.
-//!
 //! A field that is not listed here makes the file unreadable: nothing in a certificate goes unread.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// All that is computed is a fraction of whole numbers of any size.
 pub type Q = BigRational;
 
 /// A number: a JSON number, or text such as `"12345678901234567890123"` or `"7/3"`.
-#[derive(Default)]
+#[derive(Default, Deserialize)]
+#[serde(try_from = "Value")]
 pub struct Number(pub Q);
 
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = match Value::deserialize(from)? {
+impl TryFrom<Value> for Number {
+    type Error = &'static str;
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        let text = match value {
             Value::Number(number) => number.to_string(),
             Value::String(text) => text,
             _ => String::new(),
@@ -26,122 +27,96 @@ impl<'de> Deserialize<'de> for Number {
         let (above, below) = text.split_once('/').unwrap_or((&text, "1"));
         match (digits(above), digits(below)) {
             (Some(above), Some(below)) if below != BigInt::ZERO => Ok(Number(Q::new(above, below))),
-            _ => Err(D::Error::custom("a number is not written in digits or as a fraction")),
+            _ => Err("a number is not written in digits or as a fraction"),
         }
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Certificate {
-    pub schema_version: u32,
-    pub document: String,
-    pub guarantee: Guarantee,
-    pub rule: Rule,
-    pub processors: Vec<u32>,
-    #[serde(default)]
-    pub ways: Vec<Vec<String>>,
-    pub tasks: Vec<Entry>,
-    pub claims: Vec<Claim>,
-    #[serde(default)]
-    pub without: Vec<Without>,
+/// The objects of the file, field by field.
+macro_rules! objects {
+    ($($(#[$on:meta])* $name:ident { $($(#[$of:meta])* $field:ident: $type:ty),+ $(,)? })+) => { $(
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        $(#[$on])*
+        pub struct $name { $($(#[$of])* pub $field: $type),+ }
+    )+ }
 }
 
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum Guarantee {
-    Hard,
-    Soft,
+/// Its words, such as `one-delay`.
+macro_rules! words {
+    ($($name:ident { $($word:ident),+ })+) => { $(
+        #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum $name { $($word),+ }
+    )+ }
 }
 
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rule {
-    OneDelay,
-    ByPiece,
-    AllOverheads,
-    Paper,
+words! {
+    Guarantee { Hard, Soft }
+    Rule { OneDelay, ByPiece, AllOverheads, Paper }
+    Says { Yes, Refuted, NotShown }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Entry {
-    pub task: String,
-    pub wcet_ns: Number,
-    pub period_ns: Number,
-    pub deadline_ns: Number,
-    #[serde(default)]
-    pub phase_ns: Number,
-    #[serde(default)]
-    pub jitter_ns: Number,
-    #[serde(default)]
-    pub blocking_ns: Number,
-    pub priority: Option<u32>,
-    pub processors: Option<Vec<u32>>,
-}
+objects! {
+    Certificate {
+        schema_version: u32, document: String, guarantee: Guarantee, rule: Rule,
+        processors: Vec<u32>,
+        #[serde(default)] ways: Vec<Vec<String>>,
+        tasks: Vec<Entry>,
+        claims: Vec<Claim>,
+        #[serde(default)] without: Vec<Without>,
+    }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Claim {
-    pub policy: String,
-    pub says: Says,
-    #[serde(default)]
-    pub with: With,
-    #[serde(default)]
-    pub costs: Costs,
-    #[serde(default)]
-    pub places: Vec<Place>,
-    /// Not shown: the task that no place takes; it is among the tasks of each place.
-    pub stuck: Option<usize>,
-    pub refutation: Option<Refusal>,
-}
+    Entry {
+        task: String, wcet_ns: Number, period_ns: Number, deadline_ns: Number,
+        #[serde(default)] phase_ns: Number,
+        #[serde(default)] jitter_ns: Number,
+        #[serde(default)] blocking_ns: Number,
+        priority: Option<u32>, processors: Option<Vec<u32>>,
+    }
 
-/// What a claim is about instead of the set and the delays as they were given: longer or shorter
-/// WCETs, rounded up, and one cache delay of every job.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-pub struct With {
-    pub thousandths: Option<Number>,
-    pub cpmd_ns: Option<Number>,
-}
+    Claim {
+        policy: String, says: Says,
+        #[serde(default)] with: With,
+        #[serde(default)] costs: Costs,
+        #[serde(default)] places: Vec<Place>,
+        /// Not shown: the task that no place takes; it is among the tasks of each place.
+        stuck: Option<usize>,
+        refutation: Option<Refusal>,
+    }
 
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum Says {
-    Yes,
-    Refuted,
-    NotShown,
-}
+    /// What a claim is about instead of the set and the delays as they were given: longer or
+    /// shorter WCETs, rounded up, and one cache delay of every job.
+    #[derive(Default)]
+    With { thousandths: Option<Number>, cpmd_ns: Option<Number> }
 
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-pub struct Costs {
-    pub delay_ns: Number,
-    pub ways: Vec<String>,
-    pub delays_ns: Vec<Vec<Number>>,
-    pub release_ns: Number,
-    pub scheduling_ns: Number,
-    pub context_switch_ns: Number,
-    pub ipi_latency_ns: Number,
-    pub tick_ns: Number,
-    pub tick_period_ns: Number,
-}
+    #[derive(Default)] #[serde(default)]
+    Costs {
+        delay_ns: Number, ways: Vec<String>, delays_ns: Vec<Vec<Number>>,
+        release_ns: Number, scheduling_ns: Number, context_switch_ns: Number,
+        ipi_latency_ns: Number, tick_ns: Number, tick_period_ns: Number,
+    }
 
-/// A processor or cluster with its tasks.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-pub struct Place {
-    pub processors: Vec<u32>,
-    /// Places in the set, from 0, ascending.
-    pub tasks: Vec<usize>,
-    /// Their WCETs with overheads; of EDF-WM the budgets of their slices there.
-    pub inflated_ns: Vec<Number>,
-    /// EDF-WM: the windows of the slices.
-    pub windows_ns: Vec<Number>,
-    /// EDF-fm: which part of the jobs of each runs there.
-    pub parts: Vec<Number>,
-    pub proof: Option<Proof>,
-    pub refusals: Vec<Refusal>,
+    /// A processor or cluster with its tasks.
+    #[derive(Default)] #[serde(default)]
+    Place {
+        processors: Vec<u32>,
+        /// Places in the set, from 0, ascending.
+        tasks: Vec<usize>,
+        /// Their WCETs with overheads; of EDF-WM the budgets of their slices, of PD2 whole quanta.
+        inflated_ns: Vec<Number>,
+        /// EDF-WM: the windows of the slices.
+        windows_ns: Vec<Number>,
+        /// EDF-fm: which part of the jobs of each runs there.
+        parts: Vec<Number>,
+        proof: Option<Proof>, refusals: Vec<Refusal>,
+    }
+
+    /// Between these times of every slot a processor serves a server of NPS-F.
+    Turn { processor: u32, server: usize, from_ns: Number, until_ns: Number }
+    /// A part of a schedule: from the end of the one before these tasks run.
+    Piece { until_ns: Number, runs: Vec<usize> }
+    Without { policy: String, #[serde(default)] with: With, why: String }
 }
 
 /// Why a place holds its tasks. Lists by task follow the order of [`Place::tasks`].
@@ -158,10 +133,11 @@ pub enum Proof {
     Bcli { rounds: Vec<Vec<Option<Number>>> },
     Rta { rounds: Vec<Vec<Option<Number>>> },
     GfpRta { responses: Vec<Number> },
+    Pd2 { quanta: Vec<Number>, total: Number },
+    NpsF { slot_ns: Number, servers: Vec<usize>, turns: Vec<Turn> },
 }
 
 /// Why a test does not accept a place; and, of the tasks as they were given, why none can hold.
-///
 /// All variants have braces: without, serde passes over fields that they do not have.
 #[derive(Deserialize)]
 #[serde(tag = "by", rename_all = "SCREAMING-KEBAB-CASE", deny_unknown_fields)]
@@ -174,21 +150,4 @@ pub enum Refusal {
     Bak { task: usize },
     Bcl { task: usize },
     Miss { task: usize, releases_ns: Vec<Vec<Number>>, schedule: Vec<Piece> },
-}
-
-/// A part of a schedule: it begins where the one before ends, and these tasks run until its end.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Piece {
-    pub until_ns: Number,
-    pub runs: Vec<usize>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Without {
-    pub policy: String,
-    #[serde(default)]
-    pub with: With,
-    pub why: String,
 }

@@ -1,13 +1,11 @@
-//! What has to hold of a claim: that the places hold every task once, where it may be; that WCETs
-//! hold their overheads; that the proof of each place is one for this policy and this guarantee,
-//! and holds.
+//! What has to hold of a claim: each task is once where it may be, with its overheads; each place
+//! has a proof that is one for this policy and this guarantee, and holds.
 
 use crate::certificate::{Certificate, Claim, Entry, Guarantee, Number, Place, Q};
 use crate::certificate::{Refusal, Rule, Says};
 use crate::{costs, place::Here};
 use num_bigint::BigInt;
 use num_traits::Zero;
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// A whole number as a fraction.
@@ -46,9 +44,6 @@ pub struct Set<'c> {
 }
 
 impl<'c> Set<'c> {
-    /// # Errors
-    /// A time that is zero or a fraction, a processor that is listed twice, a table of ways that is
-    /// not square.
     pub fn of(read: &'c Certificate) -> Result<Self, String> {
         let m = read.processors.len();
         let different: BTreeSet<u32> = read.processors.iter().copied().collect();
@@ -61,8 +56,9 @@ impl<'c> Set<'c> {
             let [wcet, period, deadline, jitter, blocking] = times.map(|t| t.0.clone());
             let task = Task { wcet, period, deadline, jitter, blocking };
             let are_whole = times.iter().chain([&&e.phase_ns]).all(|t| t.0.is_integer());
-            let are_times = are_whole && !times[..3].iter().any(|t| t.0.is_zero());
-            require!(are_times, "a time of task `{}` is zero or a fraction", e.task);
+            let is_time = |t: &&Number| !t.0.is_zero() && t.0 <= q(u64::MAX);
+            let are_times = are_whole && times[..3].iter().all(is_time);
+            require!(are_times, "a time of task `{}` is zero, a fraction or endless", e.task);
             Ok(task)
         };
         Ok(Set { read, tasks: read.tasks.iter().map(task).collect::<Result<_, _>>()? })
@@ -79,8 +75,7 @@ impl<'c> Set<'c> {
         &self.read.tasks[task].task
     }
 
-    /// The way in which a job resumes that was on one processor and comes to another, both of this
-    /// set.
+    /// The way in which a job resumes that was on one processor and comes to another.
     pub fn way(&self, from: u32, to: u32) -> &str {
         let at = |cpu| self.read.processors.iter().position(|p| *p == cpu).unwrap_or(0);
         &self.read.ways[at(from)][at(to)]
@@ -98,20 +93,19 @@ impl<'c> Set<'c> {
     }
 }
 
-/// Which job goes first.
+/// Which job goes first. Given: by the priorities of the set, the larger first; without any, by its
+/// order. Any: first in, first out. Then the orders of EDF-WM, EDF-fm, NPS-F and PD2.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     Deadlines,
     RateMonotonic,
     DeadlineMonotonic,
-    /// The priorities of the set, the larger first; without any, its order.
     Given,
-    /// First in, first out.
     Any,
-    /// Slices of jobs by the ends of their windows: EDF-WM.
     Slices,
-    /// Tasks with jobs on two processors first: EDF-fm.
     Turns,
+    Servers,
+    Quanta,
 }
 
 impl Order {
@@ -122,16 +116,14 @@ impl Order {
     /// For each of some tasks (places in the set) its rank among them, 0 the most urgent. Ties go
     /// by the order of the set.
     pub fn ranks(self, set: &Set<'_>, tasks: &[usize]) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..tasks.len()).collect();
-        match self {
-            Order::RateMonotonic => order.sort_by_key(|at| &set.tasks[tasks[*at]].period),
-            Order::DeadlineMonotonic => order.sort_by_key(|at| &set.tasks[tasks[*at]].deadline),
-            Order::Given => order.sort_by_key(|at| Reverse(set.read.tasks[tasks[*at]].priority)),
-            _ => {}
-        }
-        let mut ranks = vec![0; tasks.len()];
-        order.into_iter().enumerate().for_each(|(rank, at)| ranks[at] = rank);
-        ranks
+        let key = |task: usize| match self {
+            Order::RateMonotonic => set.tasks[task].period.clone(),
+            Order::DeadlineMonotonic => set.tasks[task].deadline.clone(),
+            Order::Given => -set.read.tasks[task].priority.map_or(q(-1), q),
+            _ => Q::zero(),
+        };
+        let keys: Vec<(Q, usize)> = tasks.iter().map(|task| (key(*task), *task)).collect();
+        keys.iter().map(|own| keys.iter().filter(|other| *other < own).count()).collect()
     }
 }
 
@@ -139,27 +131,23 @@ impl Order {
 /// place has, unless it may have any number.
 fn policy(name: &str, m: usize) -> Result<(Order, Option<usize>), String> {
     let (base, parameter) = name.split_once(':').unwrap_or((name, ""));
-    Ok(match (base, parameter) {
-        ("p-edf", "") => (Order::Deadlines, Some(1)),
-        ("c-edf", _) => (Order::Deadlines, None),
-        ("g-edf", "") => (Order::Deadlines, Some(m)),
-        ("g-fifo", "") => (Order::Any, Some(m)),
-        ("edf-wm", _) => (Order::Slices, Some(1)),
-        ("edf-fm", _) => (Order::Turns, Some(1)),
-        ("p-rm", "") | ("p-fp", "rm") => (Order::RateMonotonic, Some(1)),
-        ("p-fp", "dm") => (Order::DeadlineMonotonic, Some(1)),
-        ("p-fp", "") => (Order::Given, Some(1)),
-        ("g-fp", "rm") => (Order::RateMonotonic, Some(m)),
-        ("g-fp", "dm") => (Order::DeadlineMonotonic, Some(m)),
-        ("g-fp", "") => (Order::Given, Some(m)),
+    let order = match (base, parameter) {
+        ("p-edf" | "g-edf", "") | ("c-edf", _) => Order::Deadlines,
+        ("p-rm", "") | ("p-fp" | "g-fp", "rm") => Order::RateMonotonic,
+        ("p-fp" | "g-fp", "dm") => Order::DeadlineMonotonic,
+        ("p-fp" | "g-fp", "") => Order::Given,
+        ("g-fifo", "") => Order::Any,
+        ("edf-wm", _) => Order::Slices,
+        ("edf-fm", _) => Order::Turns,
+        ("nps-f" | "c-nps-f", _) => Order::Servers,
+        ("pd2", "") => Order::Quanta,
         _ => return Err("this program has no proofs for the policy".to_owned()),
-    })
+    };
+    let on_one = base.starts_with("p-") || base.starts_with("edf-");
+    Ok((order, if on_one { Some(1) } else { (!base.starts_with("c-")).then_some(m) }))
 }
 
-/// Verifies a claim.
-///
-/// # Errors
-/// One sentence: what is wrong.
+/// Verifies a claim; else one sentence: what is wrong.
 pub fn verify(set: &Set<'_>, claim: &Claim) -> Result<(), String> {
     let (order, width) = policy(&claim.policy, set.read.processors.len())?;
     let set = &set.scaled(claim.with.thousandths.as_ref().map_or(&q(1_000), |n| &n.0));
@@ -170,9 +158,12 @@ pub fn verify(set: &Set<'_>, claim: &Claim) -> Result<(), String> {
         require!(is_alone, "a refutation is not all that there is");
         return refuted(set, order, width, why);
     }
-    let is_known = set.read.rule == Rule::OneDelay && claim.says == Says::Yes;
-    let is_split = matches!(order, Order::Slices | Order::Turns);
-    require!(is_known || !is_split, "the policy has proofs of a yes by one delay only");
+    let is_one = set.read.rule == Rule::OneDelay;
+    let is_known = match order {
+        Order::Slices | Order::Turns | Order::Servers => is_one && claim.says == Says::Yes,
+        _ => is_one || order != Order::Quanta,
+    };
+    require!(is_known, "the policy has no such proofs by this rule");
     costs::check(set, &claim.costs, &claim.with)?;
     are_places(set, order, claim)?;
     for place in &claim.places {
@@ -229,9 +220,8 @@ fn are_places(set: &Set<'_>, order: Order, claim: &Claim) -> Result<(), String> 
     Ok(())
 }
 
-/// Do the places of a claim have all of a task? EDF-WM: its execution in slices, with windows one
-/// after the other, over before its next release. EDF-fm: all of its jobs, on two processors at
-/// most. Else: all of it in one place.
+/// Do the places of a claim have all of a task: its execution in slices, with windows one after the
+/// other; all of its jobs, on two processors at most; or all of it in one place?
 fn is_whole(set: &Set<'_>, order: Order, claim: &Claim, task: usize) -> bool {
     let at = |place: &Place| place.tasks.iter().position(|t| *t == task);
     let here: Vec<_> = claim.places.iter().filter_map(|p| Some((p, at(p)?))).collect();

@@ -1,6 +1,5 @@
 //! WCETs with overheads: what a job has to be given, from the overheads and from who shares its
 //! place (`docs/overheads.md`).
-//!
 //! One delay: e′ = e + D. By piece: e′ = e + D*, the longest delay of a job that it can preempt. All
 //! seven overheads: with c = e + a·scheduling + b·switch + i·IPI + its own delay + D*, interrupts
 //! come at most w/T + 1 times in w time units, so that e′ = (c + Σ o)/(1 − Σ o/T) for the tick and
@@ -30,32 +29,41 @@ pub fn check(set: &Set<'_>, costs: &Costs, with: &With) -> Result<(), String> {
     Ok(())
 }
 
-/// Compares the WCETs of a place with what they have to be.
-///
-/// Never less than that: a longer WCET allows each job more than it needs. A place that is said to
-/// be refused must not be helped to that: its WCETs are at most two nanoseconds more (rounding). The
-/// largest time that a document can hold stands for all that are longer.
+/// Compares the WCETs of a place with what they have to be: never less. A place that is said to be
+/// refused must not be helped to that: there they are at most two nanoseconds more (rounding), and
+/// the largest time of a document stands for all that are longer.
 pub fn compare(here: &Here<'_>, costs: &Costs, says: Says) -> Result<(), String> {
-    let endless = q(u64::MAX);
     for (k, needed) in inflated(here, costs)?.into_iter().enumerate() {
-        let (needed, stated) = (needed.min(endless.clone()), &here.tasks[k].wcet);
-        let is_close = says == Says::Yes || *stated <= endless.clone().min(&needed + q(2));
-        let holds = needed <= *stated && is_close;
+        let (known, stated) = (needed.clone().min(q(u64::MAX)), &here.tasks[k].wcet);
+        let holds = match says {
+            Says::Yes => needed <= *stated,
+            _ => known <= *stated && *stated <= q(u64::MAX).min(&known + q(2)),
+        };
         require!(holds, "`{}` has {stated} ns and needs {}", here.name(k), needed.ceil());
     }
     Ok(())
+}
+
+/// The quantum of `pd2`, a millisecond.
+pub fn quantum() -> Q {
+    q(1_000_000)
 }
 
 /// By task of a place the least WCET that holds its overheads.
 fn inflated(here: &Here<'_>, costs: &Costs) -> Result<Vec<Q>, String> {
     let given = here.ids.iter().map(|task| &here.set.tasks[*task]);
     let wcets = given.clone().map(|t| &t.wcet);
-    let rule = here.set.read.rule;
+    let (rule, endless) = (here.set.read.rule, q(u64::MAX) + q(1));
     if rule == Rule::OneDelay {
-        // The budgets of all slices together hold it.
-        let slices = here.order == Order::Slices;
-        let holds = |wcet: &Q| if slices { q(0) } else { wcet + &costs.delay_ns.0 };
-        return Ok(wcets.map(holds).collect());
+        let usable = quantum() - &costs.delay_ns.0;
+        let needs = |wcet: &Q| match here.order {
+            // The budgets of all slices together hold it, and each quantum pays it.
+            Order::Slices => q(0),
+            Order::Quanta if usable <= q(0) => endless.clone(),
+            Order::Quanta => (wcet / &usable).ceil() * quantum(),
+            _ => wcet + &costs.delay_ns.0,
+        };
+        return Ok(wcets.map(needs).collect());
     }
     let own = own_delays(here, costs)?;
     let disturbed = disturbed(here, &own);
@@ -79,7 +87,7 @@ fn inflated(here: &Here<'_>, costs: &Costs) -> Result<Vec<Q>, String> {
     let stolen = given.map(|t| &costs.release_ns.0 / &t.period).sum::<Q>();
     let left = q(1) - &costs.tick_ns.0 / &costs.tick_period_ns.0 - stolen;
     if left <= Q::zero() {
-        return Ok(vec![q(u64::MAX); here.ids.len()]);
+        return Ok(vec![endless; here.ids.len()]);
     }
     let all = wcets.zip(own).zip(disturbed);
     Ok(all.map(|((wcet, own), other)| (wcet + own + other + &fixed) / &left).collect())
@@ -92,7 +100,7 @@ fn own_delays(here: &Here<'_>, costs: &Costs) -> Result<Vec<Q>, String> {
         ways.extend(here.cpus[at + 1..].iter().map(|to| here.set.way(*from, *to)));
     }
     let column = |way: &&str| costs.ways.iter().position(|known| known == way);
-    let columns: Option<Vec<usize>> = ways.iter().map(column).collect();
+    let columns = ways.iter().map(column).collect::<Option<Vec<usize>>>();
     let columns = columns.ok_or("a way to resume there has no cache delay")?;
     let delays = |task: usize| columns.iter().map(move |c| costs.delays_ns[task][*c].0.clone());
     Ok(here.ids.iter().map(|task| delays(*task).max().unwrap_or_default()).collect())

@@ -2,10 +2,9 @@
 //! to the promise, in exact arithmetic.
 //!
 //! Read in this order: [`certificate`] (what stands in a file), [`claim`] (what has to hold of a
-//! claim), [`costs`] (WCETs with overheads), then the proofs: [`single`] (one processor) and
-//! [`many`] (several). `docs/certificates.md` says what each rests on.
-//!
-//! Set, processors and overheads are taken as given. All else is computed anew.
+//! claim), [`costs`] (WCETs with overheads), then the proofs: [`single`] (one processor), [`many`]
+//! (several) and [`slots`] (reservations). `docs/certificates.md` says what each rests on. Set,
+//! processors and overheads are taken as given. All else is computed anew.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +20,7 @@ mod many;
 mod place;
 mod replay;
 mod single;
+mod slots;
 
 use certificate::{Certificate, Says, With};
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "warmset-verify FILE: verifies a certificate that `warmset check TASKS --certificate FILE` wrote.
@@ -11,18 +12,27 @@ Exit status: 0 every claim is verified, 1 some claim is not, 2 the file could no
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    let [path] = arguments.as_slice() else {
-        return end(2, "warmset-verify: it takes one certificate: `warmset-verify FILE`\n");
+    let (status, text) = match arguments.as_slice() {
+        [flag] if flag == "--help" || flag == "-h" => (0, USAGE.to_owned()),
+        [path] => verified(path.as_ref()),
+        _ => (2, shown("warmset-verify: it takes one certificate: `warmset-verify FILE`")),
     };
-    if path == "--help" || path == "-h" {
-        return end(0, USAGE);
-    }
+    // A reader that closes the pipe has seen enough.
+    let _ = match status {
+        2 => std::io::stderr().write_all(text.as_bytes()),
+        _ => std::io::stdout().write_all(text.as_bytes()),
+    };
+    ExitCode::from(status)
+}
+
+/// The exit status of a file, and what is said of it.
+fn verified(path: &Path) -> (u8, String) {
     let read = std::fs::read_to_string(path).map_err(|e| e.to_string());
     match read.and_then(|text| verify::verify(&text)) {
-        Ok(report) => end(u8::from(!report.is_verified()), &told(&report)),
+        Ok(report) => (u8::from(!report.is_verified()), told(&report)),
         Err(why) => {
             let why = format!("warmset-verify: {}: {why}", path.display());
-            end(2, &shown(&(why + "; give a file that `warmset check --certificate` wrote")))
+            (2, shown(&(why + "; give a file that `warmset check --certificate` wrote")))
         }
     }
 }
@@ -42,13 +52,4 @@ fn told(report: &verify::Report) -> String {
 fn shown(line: &str) -> String {
     let safe = line.chars().take(800).map(|c| if c.is_control() { '\u{fffd}' } else { c });
     safe.chain(['\n']).collect()
-}
-
-/// Prints and ends. A reader that closes the pipe has seen enough.
-fn end(status: u8, text: &str) -> ExitCode {
-    let _ = match status {
-        2 => std::io::stderr().write_all(text.as_bytes()),
-        _ => std::io::stdout().write_all(text.as_bytes()),
-    };
-    ExitCode::from(status)
 }

@@ -29,19 +29,16 @@ pub fn densities(here: &Here<'_>, tasks: &[Task]) -> Result<(Q, Q, bool), String
 }
 
 /// Do the densities have the sum and the maximum that are stated, and are they small enough?
-pub fn densities_hold(here: &Here<'_>, total: &Number, largest: &Number) -> Result<(), String> {
+pub fn densities_fit(here: &Here<'_>, total: &Number, largest: &Number) -> Result<(), String> {
     let (sum, max, holds) = densities(here, &here.reduced(here.order.is_fixed(), false)?)?;
     let as_stated = sum == total.0 && max == largest.0;
     require!(holds && as_stated, "the densities are {sum} in all, and {max} at most");
     Ok(())
 }
 
-/// Both sides of the inequality of a task, and whether it holds.
-type Sides = (Q, Q, bool);
-
-/// BAK: for every k, Σ_i min(D_k, u_i·(D_k + p_i − D_i) + max(0, e_i − λ_k·p_i)) ≤ m·D_k − (m −
-/// 1)·e_k with λ_k = e_k/D_k.
-pub fn bak(tasks: &[Task], m: usize, k: usize) -> Sides {
+/// Both sides of an inequality, and whether it holds. BAK: for every k, Σ_i min(D_k, u_i·(D_k + p_i
+/// − D_i) + max(0, e_i − λ_k·p_i)) ≤ m·D_k − (m − 1)·e_k with λ_k = e_k/D_k.
+pub fn bak(tasks: &[Task], m: usize, k: usize) -> (Q, Q, bool) {
     let (window, lambda) = (&tasks[k].deadline, density(&tasks[k]));
     let work = |t: &Task| {
         let carried = (&t.wcet - &lambda * &t.period).max(Q::zero());
@@ -54,7 +51,7 @@ pub fn bak(tasks: &[Task], m: usize, k: usize) -> Sides {
 
 /// BCL: for every k, Σ_{i≠k} min(W_i, S_k) < m·S_k with S_k = D_k − e_k, N_i = ⌊(D_k − D_i)/p_i⌋ +
 /// 1 and W_i = N_i·e_i + min(e_i, max(0, D_k − N_i·p_i)); or equality and some 0 < W_i ≤ S_k.
-pub fn bcl(tasks: &[Task], m: usize, k: usize) -> Sides {
+pub fn bcl(tasks: &[Task], m: usize, k: usize) -> (Q, Q, bool) {
     let slack = &tasks[k].deadline - &tasks[k].wcet;
     let work = |i: usize| {
         let t = &tasks[i];
@@ -72,7 +69,7 @@ pub fn bcl(tasks: &[Task], m: usize, k: usize) -> Sides {
 
 /// Does the inequality of every task hold, with the sides that are stated?
 pub fn all_hold(
-    here: &Here<'_>, stated: &[[Number; 2]], test: impl Fn(&[Task], usize, usize) -> Sides,
+    here: &Here<'_>, stated: &[[Number; 2]], test: impl Fn(&[Task], usize, usize) -> (Q, Q, bool),
 ) -> Result<(), String> {
     let tasks = here.reduced(false, false)?;
     require!(stated.len() == tasks.len(), "not every task has its inequality");
@@ -105,9 +102,6 @@ fn is_short(work: &[Q], m: usize, x: &Q) -> bool {
 
 /// Each round follows from the slacks of the round before, the first from none; no slack falls, and
 /// in the last round every task passes. `slack_of`: of a task, for the number that is stated.
-///
-/// The last round is then safe. At the first time at which a job exceeded its bound, no job would
-/// have exceeded one before, so that the work in its window would be as bounded here.
 fn rounds_hold(
     here: &Here<'_>, rounds: &[Vec<Option<Number>>],
     slack_of: impl Fn(usize, &Q, &[Q]) -> Option<Q>,

@@ -2,16 +2,15 @@
 
 use crate::certificate::{Number, Place, Proof, Q, Refusal};
 use crate::claim::{Order, Set, Task, q, utilization};
-use crate::{many, replay, single};
+use crate::{many, replay, single, slots};
 use num_traits::Zero;
 
 /// The tasks of one place with their overheads.
 pub struct Here<'a> {
     pub set: &'a Set<'a>,
     pub order: Order,
-    /// Places in the set.
+    /// Places in the set, and the tasks in that order.
     pub ids: &'a [usize],
-    /// In the order of `ids`.
     pub tasks: Vec<Task>,
     /// EDF-fm: which part of the jobs of each runs here.
     pub parts: &'a [Number],
@@ -57,27 +56,27 @@ impl<'a> Here<'a> {
     /// Does the proof hold, and is it one for this policy and this guarantee?
     pub fn holds(&self, proof: &Proof) -> Result<(), String> {
         let (edf, fixed) = (self.order == Order::Deadlines, self.order.is_fixed());
-        let is_delayed = self.tasks.iter().any(Task::is_delayed);
-        let slices = self.order == Order::Slices;
+        let (quanta, served) = (self.order == Order::Quanta, self.order == Order::Servers);
+        let is_plain = self.m == 1 && !self.tasks.iter().any(Task::is_delayed);
+        let due = is_plain && (edf || self.order == Order::Slices);
+        let soft = !self.set.is_hard() && (edf || matches!(self.order, Order::Any | Order::Turns));
         match proof {
-            Proof::Demand { until, points } if (edf || slices) && self.m == 1 && !is_delayed => {
-                single::demand_holds(&self.tasks, &until.0, points)
-            }
-            Proof::Responses { jobs } if fixed && self.m == 1 => {
-                single::responses_hold(&self.tasks, &self.ranks, jobs)
-            }
-            Proof::Utilization { total } if !self.set.is_hard() && !fixed && !slices => {
-                self.is_bounded(total)
-            }
-            Proof::Gfb { total, largest } if edf => many::densities_hold(self, total, largest),
+            Proof::Demand { until, points } if due => single::demand_fits(self, &until.0, points),
+            Proof::Responses { jobs } if fixed && self.m == 1 => single::responses_hold(self, jobs),
+            Proof::Utilization { total } if soft => self.is_bounded(total),
+            Proof::Gfb { total, largest } if edf => many::densities_fit(self, total, largest),
             Proof::GdmDensity { total, largest } if fixed => {
-                many::densities_hold(self, total, largest)
+                many::densities_fit(self, total, largest)
             }
             Proof::Bak { sides } if edf => many::all_hold(self, sides, many::bak),
             Proof::Bcl { sides } if edf => many::all_hold(self, sides, many::bcl),
             Proof::Bcli { rounds } if edf => many::bcli(self, rounds),
             Proof::Rta { rounds } if edf => many::rta(self, rounds),
             Proof::GfpRta { responses } if fixed => many::gfp_rta(self, responses),
+            Proof::Pd2 { quanta: counts, total } if quanta => slots::fit(self, counts, total),
+            Proof::NpsF { slot_ns, servers, turns } if served => {
+                slots::serve(self, slot_ns, servers, turns)
+            }
             _ => Err("the proof is not one for this policy, place and guarantee".to_owned()),
         }
     }
@@ -86,10 +85,7 @@ impl<'a> Here<'a> {
     pub fn is_refused(&self, refusal: &Refusal) -> Result<(), String> {
         let (edf, fixed) = (self.order == Order::Deadlines, self.order.is_fixed());
         let reduced = |sporadic| self.reduced(sporadic, true);
-        let at = |task: &usize| {
-            let at = self.ids.iter().position(|id| id == task);
-            at.ok_or_else(|| format!("task {task} is not there"))
-        };
+        let at = |task| self.ids.iter().position(|id| id == task).ok_or("the task is not there");
         let fails = match refusal {
             Refusal::Utilization {} => utilization(&self.tasks) > q(self.m),
             Refusal::Task { task } => {
@@ -112,24 +108,19 @@ impl<'a> Here<'a> {
         Ok(())
     }
 
-    /// Soft: no task asks for more than a processor, and all together for no more than there is
-    /// (Devi, Anderson 2008; Leontyev, Anderson 2010). Blocking counts as execution where several
-    /// processors share the tasks. Under EDF-fm parts of tasks count. Those that run elsewhere, too,
-    /// go first; they are never late, since there is time for all of their jobs (Anderson, Bud, Devi
-    /// 2008).
+    /// Soft: no task asks for more than a processor, and all for no more than there is (Devi,
+    /// Anderson 2008; Leontyev, Anderson 2010). Under EDF-fm parts of tasks count; those that run
+    /// elsewhere, too, go first, and are never late (Anderson, Bud, Devi 2008).
     fn is_bounded(&self, Number(stated): &Number) -> Result<(), String> {
-        let mut tasks = self.tasks.clone();
-        if self.m > 1 {
-            let has_jitter = tasks.iter().any(|t| !t.jitter.is_zero());
-            require!(!has_jitter, "this proof does not take release jitter");
-            tasks.iter_mut().for_each(|t| t.wcet += &t.blocking);
-        }
+        let has_jitter = self.tasks.iter().any(|t| !t.jitter.is_zero());
+        require!(self.m == 1 || !has_jitter, "this proof does not take release jitter");
+        let blocked = |t: &Task| t.utilization() + &t.blocking * q(self.m.min(2) - 1) / &t.period;
+        let all: Vec<Q> = self.tasks.iter().map(blocked).collect();
         let part = |k: usize| self.parts.get(k).map_or(q(1), |part| part.0.clone());
-        let total: Q = (0..tasks.len()).map(|k| tasks[k].utilization() * part(k)).sum();
-        let first = (0..tasks.len()).filter(|k| part(*k) < q(1));
-        let are_first = first.map(|k| tasks[k].utilization()).sum::<Q>() <= q(1);
-        require!(are_first, "tasks that run elsewhere, too, ask for more than the processor");
-        let fits = total <= q(self.m) && tasks.iter().all(|t| t.wcet <= t.period);
+        let total: Q = (0..all.len()).map(|k| &all[k] * part(k)).sum();
+        let first: Q = (0..all.len()).filter(|k| part(*k) < q(1)).map(|k| all[k].clone()).sum();
+        require!(first <= q(1), "tasks that run elsewhere, too, ask for more than the processor");
+        let fits = total <= q(self.m) && all.iter().all(|u| *u <= q(1));
         require!(fits && total == *stated, "U is stated as {stated} and is {total}, of {}", self.m);
         Ok(())
     }

@@ -7,7 +7,6 @@ use num_traits::Zero;
 
 /// Does the schedule leave a job of a task incomplete at its deadline? An error if it is no schedule
 /// of the policy.
-///
 /// All tasks release jobs at the stated times, at least p apart. In each part, from the end of the
 /// one before, the m most urgent of the pending jobs run, of each task the first that is not
 /// complete; no job is released or complete within it. Equal urgency goes by the earlier release,

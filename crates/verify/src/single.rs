@@ -3,6 +3,7 @@
 
 use crate::certificate::{Number, Q};
 use crate::claim::{Task, q, utilization};
+use crate::place::Here;
 use num_traits::Zero;
 
 /// h(t): the execution of all jobs that are released and due within t, all tasks released at 0.
@@ -19,18 +20,17 @@ fn deadline_before(tasks: &[Task], t: &Q) -> Option<Q> {
 }
 
 /// Does EDF meet every deadline? It does if U ≤ 1 and h(t) ≤ t for all t.
-///
 /// h changes at deadlines only and never falls: if h(t) ≤ t at a point, then also for all times
 /// from h(t) to t. So the points have to reach from `until`, beyond which nothing can fail, to
 /// where nothing is due, each at or above the last deadline that the ones before leave open.
-pub fn demand_holds(tasks: &[Task], until: &Q, points: &[[Number; 2]]) -> Result<(), String> {
+pub fn demand_fits(here: &Here<'_>, until: &Q, points: &[[Number; 2]]) -> Result<(), String> {
+    let tasks = &here.tasks;
     require!(tasks.iter().all(|t| t.wcet <= t.deadline), "a job is due before it can be complete");
     require!(utilization(tasks) <= q(1), "the tasks ask for more than the processor");
     if tasks.iter().all(|t| t.deadline >= t.period) {
         return Ok(());
     }
-    let is_bound = ends_by(tasks, until) || fails_only_before(tasks, until);
-    require!(is_bound, "the demand may fail beyond {until}, from where it is looked at");
+    require!(fits_from(tasks, until), "the demand may fail beyond {until}");
     // All times from here on are known to be safe.
     let mut open = until + q(1);
     for [Number(t), Number(stated)] in points {
@@ -44,28 +44,23 @@ pub fn demand_holds(tasks: &[Task], until: &Q, points: &[[Number; 2]]) -> Result
     Ok(())
 }
 
-/// Can h(t) > t hold only before `until`? For t ≥ max(D − p) the demand is at most U·t + Σ u·(p −
-/// D), which is within t from Σ u·max(0, p − D)/(1 − U) on.
-fn fails_only_before(tasks: &[Task], until: &Q) -> bool {
-    let early = |t: &Task| t.utilization() * (&t.period - &t.deadline);
-    let ahead: Q = tasks.iter().filter(|t| t.deadline < t.period).map(early).sum();
-    let idle = q(1) - utilization(tasks);
-    idle > Q::zero()
-        && tasks.iter().all(|t| *until >= &t.deadline - &t.period)
-        && *until >= ahead / idle
-}
-
-/// Is the synchronous busy period over by w? A first miss lies within it.
-fn ends_by(tasks: &[Task], w: &Q) -> bool {
-    !w.is_zero() && tasks.iter().map(|t| (w / &t.period).ceil() * &t.wcet).sum::<Q>() <= *w
+/// Does the demand fit from t on? A first miss lies within the synchronous busy period, which is
+/// over by t. Or, for t ≥ max(D − p), the demand is at most U·t + Σ u·(p − D), which is within t
+/// from Σ u·max(0, p − D)/(1 − U) on.
+fn fits_from(tasks: &[Task], t: &Q) -> bool {
+    let is_over = tasks.iter().map(|k| (t / &k.period).ceil() * &k.wcet).sum::<Q>() <= *t;
+    let early = |k: &Task| k.utilization() * (&k.period - &k.deadline).max(Q::zero());
+    let (ahead, idle) = (tasks.iter().map(early).sum::<Q>(), q(1) - utilization(tasks));
+    let is_late = tasks.iter().all(|k| *t >= &k.deadline - &k.period);
+    (is_over && !t.is_zero()) || (is_late && idle > Q::zero() && *t >= ahead / idle)
 }
 
 /// Does every task meet its deadlines under fixed priorities of these ranks?
-///
 /// Job q of the busy window is complete by w if (q + 1)·e + B + Σ ⌈(w + J)/p⌉·e of the more urgent
 /// tasks is within w (Tindell, Burns, Wellings 1994). It arrived at q·p − J. The window is over with
 /// the first job that is complete before the next can be released.
-pub fn responses_hold(tasks: &[Task], ranks: &[usize], jobs: &[Vec<Number>]) -> Result<(), String> {
+pub fn responses_hold(here: &Here<'_>, jobs: &[Vec<Number>]) -> Result<(), String> {
+    let (tasks, ranks) = (&here.tasks, &here.ranks);
     require!(jobs.len() == tasks.len(), "not every task has its jobs");
     for (k, (task, jobs)) in tasks.iter().zip(jobs).enumerate() {
         let mut released = Q::zero();

@@ -339,8 +339,8 @@ fn a_dossier_holds_the_evidence_for_a_plan() -> Outcome {
         "{refused}"
     );
     // A policy that has no certificate is said to have none.
-    let without = "advise tasks.toml -m 2 --policy nps-f --dossier without";
-    call(dir, without).with_status(0);
+    let without = format!("advise tasks.toml {charged} --policy nps-f --dossier without");
+    call(dir, &without).with_status(0);
     let page = std::fs::read_to_string(dir.join("without/dossier.md")).unwrap();
     assert!(
         page.contains("There is no certificate for this plan"),

@@ -264,6 +264,7 @@ fn certificates_are_as_their_schema_says() {
         "soft.toml -m 2 --soft",
         "tasks.toml --platform xeon-l7455 --profile xeon-l7455",
         "dhall.toml -m 2 --policy g-edf,g-fp:rm,p-edf",
+        "tasks.toml -m 2 --policy nps-f,pd2",
     ] {
         let checked = answer(
             dir.path(),

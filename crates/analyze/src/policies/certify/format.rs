@@ -211,7 +211,7 @@ pub struct Place {
     pub processors: Vec<u32>,
     /// Places in the set, from 0, ascending.
     pub tasks: Vec<usize>,
-    /// Their WCETs with overheads; of EDF-WM the budgets of their slices there.
+    /// Their WCETs with overheads; of EDF-WM the budgets of their slices, of PD2 whole quanta.
     pub inflated_ns: Vec<Number>,
     /// EDF-WM: the windows of the slices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -265,6 +265,28 @@ pub enum Proof {
     GfpRta {
         responses: Vec<Number>,
     },
+    Pd2 {
+        quanta: Vec<Number>,
+        total: Number,
+    },
+    NpsF {
+        slot_ns: Number,
+        servers: Vec<u32>,
+        turns: Vec<Turn>,
+    },
+}
+
+/// A processor serves a server between these times of every slot.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Turn {
+    /// By number.
+    pub processor: u32,
+    /// By number.
+    pub server: u32,
+    /// After the beginning of the slot.
+    pub from_ns: Number,
+    /// The same.
+    pub until_ns: Number,
 }
 
 /// Why a test refuses a place, or why no schedule can hold.

@@ -5,6 +5,7 @@
 //! what each part of it rests on. What has no proof here is refused by name.
 
 pub mod format;
+mod reserved;
 mod schedule;
 mod search;
 mod several;
@@ -20,6 +21,7 @@ use super::subject::{Subject, Way};
 use super::urgency::Ordered;
 use super::{Judgment, NOT_JUDGED, PolicyVerdict, rank};
 use crate::partition::Order as PackingOrder;
+use crate::pd2;
 use crate::verdict::Guarantee;
 use format::{Certificate, Claim, Entry, Number, Place, Proof, Refusal, Says, With, Without};
 use model::assignment::Clustered;
@@ -237,12 +239,17 @@ fn claims(
         return nothing(verdict.reason.clone());
     }
     let posed = Posed::of(set, verdict)?;
-    let is_split = matches!(posed.subject.way, Way::Slices { .. } | Way::Turns { .. });
-    if !(posed.subject.is_packed() || is_split && costs.rule() == Rule::OneDelay) {
-        let why = match is_split {
-            true => "slices and turns have certificates by the rule of one delay only",
-            false => "there are no certificates for servers and quanta",
-        };
+    let why = match (posed.subject.way, costs.rule()) {
+        (Way::Clusters, _) => None,
+        (Way::Quanta(_), _) if posed.subject.tests(guarantee) != Tests::Named(pd2::INFO.name) => {
+            Some("there are no certificates for its test")
+        }
+        (_, Rule::OneDelay) => None,
+        _ => Some(
+            "slices, turns, servers and quanta have certificates by the rule of one delay only",
+        ),
+    };
+    if let Some(why) = why {
         return nothing(why.to_owned());
     }
     let given = posed.given(verdict);
@@ -322,6 +329,11 @@ impl Certifier<'_> {
             let searched = verdict.searched.as_ref().and_then(|s| s.miss.clone());
             let refutation = searched.or_else(|| self.refutation());
             claim.refutation = Some(refutation.ok_or("no short refutation is known")?);
+        } else if let (Way::Quanta(quantum), None) = (self.question.policy.way, self.question.given)
+        {
+            claim.says = Says::NotShown;
+            claim.costs = Some(self.costs());
+            claim.places = vec![self.without_quanta(quantum)?];
         } else if !self.question.policy.is_packed() {
             return Err("what splitting tasks does not find has no certificate".to_owned());
         } else {
@@ -341,16 +353,21 @@ impl Certifier<'_> {
                 ..here.place()
             })
         };
+        let places = match assignment {
+            Assignment::Slots(slots) => self.served(slots),
+            Assignment::Quanta(quanta) => vec![self.in_quanta(quanta)?],
+            _ => {
+                let places = self.places(assignment);
+                let places = places.iter().map(place);
+                places.collect::<std::result::Result<_, String>>()?
+            }
+        };
         Ok(Claim {
             policy: policy.to_owned(),
             says: Says::Yes,
             with: with.clone(),
             costs: Some(self.costs()),
-            places: self
-                .places(assignment)
-                .iter()
-                .map(place)
-                .collect::<std::result::Result<_, String>>()?,
+            places,
             stuck: None,
             refutation: None,
         })

@@ -1,0 +1,97 @@
+//! Evidence for reservations: servers that take turns in slots, and whole quanta.
+//!
+//! Sources: as [`crate::semi::nps_f`] and [`crate::pd2`].
+
+use super::format::{Number, Place, Proof, Turn};
+use super::{Certifier, Here, Rule, big};
+use crate::assign;
+use model::assignment::{Quanta, Slots};
+use model::{CpuSet, Duration, Timing};
+
+impl Certifier<'_> {
+    /// Each cluster with its servers, and why they hold their tasks.
+    pub(super) fn served(&self, slots: &Slots) -> Vec<Place> {
+        let (tasks, _) = self.question.books(self.case);
+        let place = |cluster: &CpuSet| {
+            let tables = slots.timetables.iter().filter(|t| cluster.contains(t.cpu));
+            let turns = tables.flat_map(|table| {
+                table.turns.iter().map(|turn| Turn {
+                    processor: table.cpu.0,
+                    server: turn.server,
+                    from_ns: turn.start.into(),
+                    until_ns: turn.end.into(),
+                })
+            });
+            let turns: Vec<Turn> = turns.collect();
+            let is_here = |task: &usize| turns.iter().any(|t| t.server == slots.server_of[*task]);
+            let inside: Vec<usize> = (0..tasks.len()).filter(is_here).collect();
+            let with_timing = inside.iter().map(|task| (*task, tasks[*task]));
+            let here = self.here(with_timing.collect(), cluster.clone());
+            let mut servers: Vec<(usize, u32)> = inside
+                .iter()
+                .map(|task| (self.original(*task), slots.server_of[*task]))
+                .collect();
+            servers.sort_unstable();
+            let proof = Proof::NpsF {
+                slot_ns: slots.slot.into(),
+                servers: servers.into_iter().map(|(_, server)| server).collect(),
+                turns,
+            };
+            Place {
+                proof: Some(proof),
+                ..here.place()
+            }
+        };
+        let places = self.question.site.clusters.iter().map(place);
+        places.filter(|place| !place.tasks.is_empty()).collect()
+    }
+
+    /// The tasks with what is reserved for them.
+    ///
+    /// # Errors
+    /// By the rule of one delay: they are charged others than the one of all jobs.
+    pub(super) fn with_quanta(&self, quanta: &Quanta) -> Result<Here, String> {
+        let system = self.question.system(self.case);
+        let ways = system.ways(quanta.cpus.iter());
+        let one = self.case.delays.first();
+        let mut ids = self.question.set.ids();
+        let is_one = ids.all(|id| Some(&system.delays.longest(id, &ways)) == one);
+        if self.question.bill.rule == Rule::OneDelay && !is_one {
+            return Err("in quanta each task is charged a delay of its own".to_owned());
+        }
+        let reserve = |(t, reserved): (&Timing, &Duration)| Timing {
+            wcet: *reserved,
+            ..*t
+        };
+        let reserved = self.case.tasks.iter().zip(&quanta.reserved).map(reserve);
+        Ok(self.here(reserved.enumerate().collect(), quanta.cpus.clone()))
+    }
+
+    /// All tasks in the quanta that are reserved, and why these fit.
+    pub(super) fn in_quanta(&self, quanta: &Quanta) -> Result<Place, String> {
+        let here = self.with_quanta(quanta)?;
+        let length = quanta.quantum.nanos().max(1);
+        let count = |t: &Timing| Number::from(t.wcet.nanos() / length);
+        let proof = Proof::Pd2 {
+            quanta: here.tasks.iter().map(count).collect(),
+            total: big(here.utilization()),
+        };
+        Ok(Place {
+            proof: Some(proof),
+            ..here.place()
+        })
+    }
+
+    /// All tasks in the quanta that they need, which are too many.
+    pub(super) fn without_quanta(&self, quantum: Duration) -> Result<Place, String> {
+        let cpus = self.question.platform.usable();
+        let system = self.question.system(self.case);
+        let (quanta, _) = assign::in_quanta(&self.case.tasks, &cpus, quantum, &system);
+        let here = self.with_quanta(&quanta)?;
+        let refusals = self.overload(&here).into_iter().collect();
+        Ok(Place {
+            refusals,
+            ..here.place()
+        })
+    }
+}
