@@ -47,6 +47,7 @@ fn place(cargo: &str) -> tempfile::TempDir {
     }
     std::fs::write(tests.join("smoke.sh"), "echo smoke: passed\n").unwrap();
     std::fs::write(tests.join("explorer.sh"), "echo explorer: passed\n").unwrap();
+    std::fs::write(tests.join("static.sh"), "echo static: passed\n").unwrap();
     std::fs::write(tests.join("python.sh"), "echo python: passed\n").unwrap();
     std::fs::write(dir.path().join("log"), LOG).unwrap();
     let script = format!("#!/bin/sh\necho \"$*\" >>calls\n{cargo}\n");
