@@ -5,8 +5,12 @@
 set -eu
 
 cargo=${CARGO:-cargo}
+# Bytes that a wheel may have at most: it has to be smaller than 15 MB.
+most=14999999
 cd "$(dirname "$0")/.."
-"$cargo" build --release --locked -p warmset
+# The command is most of the wheel. Its profile optimizes it as a whole, which Cargo does not for the
+# extension module: that is built as `rlib` as well (crates/python/Cargo.toml).
+"$cargo" build --profile wheel --locked -p warmset
 [ -x target/maturin/bin/pip ] || python3 -m venv target/maturin
 target/maturin/bin/pip install --disable-pip-version-check -q \
     "$(grep '^maturin' crates/python/requirements-test.txt)"
@@ -15,7 +19,12 @@ scripts=crates/python/warmset.data/scripts
 rm -rf target/wheels crates/python/warmset.data
 mkdir -p "$scripts"
 trap 'rm -rf crates/python/warmset.data' EXIT
-install -m 755 -s target/release/warmset "$scripts/warmset"
+install -m 755 target/wheel/warmset "$scripts/warmset"
 target/maturin/bin/maturin build --locked --release --manifest-path crates/python/Cargo.toml \
     --compression-level 9 --out target/wheels
 ls -l target/wheels
+size=$(stat -c %s target/wheels/*.whl)
+if [ "$size" -gt "$most" ]; then
+    echo "the wheel has $size bytes, and may have $most: see unzip -lv for what grew" >&2
+    exit 1
+fi
