@@ -20,11 +20,16 @@ x86_64 | aarch64) ;;
 esac
 if [ "$machine" = "$(uname -m)" ]; then
     linker=${LINKER:-cc}
+    packages="gcc libc6-dev"
 else
     linker=${LINKER:-$machine-linux-gnu-gcc}
+    packages="gcc-$(echo "$machine" | tr _ -)-linux-gnu"
+    packages="$packages libc6-dev-$(echo "$machine" | sed -e s/x86_64/amd64/ -e s/aarch64/arm64/)-cross"
 fi
 command -v "$linker" >/dev/null ||
-    missing "there is no linker $linker: apt install gcc-$(echo "$machine" | tr _ -)-linux-gnu"
+    missing "there is no linker $linker: apt install $packages"
+[ -e "$("$linker" -print-file-name=crti.o)" ] ||
+    missing "$linker has no C library to link with: apt install $packages"
 # The library that `color exec` loads into programs is for the C library that those have.
 for target in "$machine-unknown-linux-musl" "$machine-unknown-linux-gnu"; do
     found=$(rustc --print target-libdir --target "$target")
