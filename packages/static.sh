@@ -23,8 +23,8 @@ if [ "$machine" = "$(uname -m)" ]; then
     packages="gcc libc6-dev"
 else
     linker=${LINKER:-$machine-linux-gnu-gcc}
-    packages="gcc-$(echo "$machine" | tr _ -)-linux-gnu"
-    packages="$packages libc6-dev-$(echo "$machine" | sed -e s/x86_64/amd64/ -e s/aarch64/arm64/)-cross"
+    debian=$(echo "$machine" | sed -e s/x86_64/amd64/ -e s/aarch64/arm64/)
+    packages="gcc-$(echo "$machine" | tr _ -)-linux-gnu libc6-dev-$debian-cross"
 fi
 command -v "$linker" >/dev/null ||
     missing "there is no linker $linker: apt install $packages"
