@@ -124,7 +124,7 @@ impl Trial {
             },
             cpmd: Duration::from_nanos(random.below(2) * random.below(cpmd)),
             accounting: match (reserved, random.below(3) as usize) {
-                (Some(_), _) if seed % 4 > 0 => Accounting::OneDelay,
+                (Some(_), _) if !seed.is_multiple_of(4) => Accounting::OneDelay,
                 (_, index) => Accounting::ALL[index],
             },
         }
