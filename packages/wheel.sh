@@ -16,13 +16,18 @@ target/maturin/bin/pip install --disable-pip-version-check -q \
     "$(grep '^maturin' crates/python/requirements-test.txt)"
 # What stands in this directory is installed beside the interpreter.
 scripts=crates/python/warmset.data/scripts
-rm -rf target/wheels crates/python/warmset.data
+rm -rf target/wheels "$scripts"
 mkdir -p "$scripts"
-trap 'rm -rf crates/python/warmset.data' EXIT
+trap 'rm -rf crates/python/warmset.data/scripts' EXIT
 install -m 755 target/wheel/warmset "$scripts/warmset"
 target/maturin/bin/maturin build --locked --release --manifest-path crates/python/Cargo.toml \
     --compression-level 9 --out target/wheels
 ls -l target/wheels
+# A directory that maturin does not know is left out without a word.
+if ! python3 -m zipfile -l target/wheels/*.whl | grep -q "\.data/scripts/warmset "; then
+    echo "the wheel lacks the command" >&2
+    exit 1
+fi
 size=$(stat -c %s target/wheels/*.whl)
 if [ "$size" -gt "$most" ]; then
     echo "the wheel has $size bytes, and may have $most: see unzip -lv for what grew" >&2
