@@ -107,7 +107,8 @@ pub(crate) trait Backend: Send + 'static {
     fn has_done(&self, task: TaskId) -> bool;
 
     /// Tells of one piece of work that the task has done. Called only if [`Backend::has_done`].
-    fn take_done(&mut self, task: TaskId) -> Done;
+    /// `now`: the latest moment at which it was done; it has had no time after that.
+    fn take_done(&mut self, task: TaskId, now: Instant) -> Done;
 
     /// The job of this task is over, by itself or cut short, and was preempted if it still ran. A
     /// task that would go on by itself is kept from it until its next job runs.

@@ -176,7 +176,7 @@ impl Backend for MemoryBackend {
         self.machine().done(task) != self.tasks[task.index()].done
     }
 
-    fn take_done(&mut self, task: TaskId) -> Done {
+    fn take_done(&mut self, task: TaskId, _: Instant) -> Done {
         self.check_owned(task, "take work of");
         let (began, used) = self.machine().latest(task);
         let known = &mut self.tasks[task.index()];

@@ -9,7 +9,7 @@ impl<B: Backend> Books<B> {
     /// Takes note of a piece of work that the task, one of this domain, has done. If its current
     /// job is complete with that: the processor time of the job.
     pub(super) fn take_work_done(&mut self, task: TaskId) -> Option<Duration> {
-        let done = self.backend.take_done(task);
+        let done = self.backend.take_done(task, self.now);
         let state = &mut self.tasks[task.index()];
         let left_over = state.life.behind() > 0;
         let is_complete = state.life.work_done();

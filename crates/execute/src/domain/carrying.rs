@@ -136,7 +136,6 @@ impl<B: Backend> Books<B> {
             false => Then::Waits,
         };
         if self.preempt(task, place, then) {
-            self.pass();
             self.tasks[task.index()].life.stop(self.now);
             let number = self.tasks[task.index()].life.number();
             let event = Record::preemption(self.now, self.cpus[place.index()], task, number);
@@ -167,6 +166,8 @@ impl<B: Backend> Books<B> {
         if self.limits.any() {
             self.account(task);
         }
+        // What it has had so far it had before it is shown to leave.
+        self.pass();
         self.tasks[task.index()].place = None;
         self.running[place.index()] = None;
         self.looks.set(place.index(), Tournament::NEVER);

@@ -204,11 +204,11 @@ impl ThreadBackend {
         program.filter(|program| program.pages().is_none())
     }
 
-    /// A task is not chosen any more.
-    fn end_turn(&mut self, task: TaskId) {
+    /// A task is not chosen any more, since `now`.
+    fn end_turn(&mut self, task: TaskId, now: Instant) {
         let mut turn = self.tasks[task.index()].turn;
         if let Some(program) = self.unmodified(task)
-            && turn.end(self.timeline.now(), program.time())
+            && turn.end(now, program.time())
         {
             // Somebody may have lost its parents before anybody saw it.
             program.take_orphans_in(Owner {
@@ -334,7 +334,7 @@ impl Backend for ThreadBackend {
         let program = self.worker(task).program().is_some();
         // Before it leaves: its sentinel, which then runs, must not take it for one that sleeps.
         let was_over = program && self.post(place).watched.forget();
-        self.end_turn(task);
+        self.end_turn(task, self.timeline.now());
         // A thread that moves does not run while the dispatcher of its processor does, and is not
         // there any more when that ends.
         let stays_raised = place == self.here && then == Then::Moves && !program;
@@ -388,8 +388,8 @@ impl Backend for ThreadBackend {
         self.worker(task).done() != self.tasks[task.index()].done
     }
 
-    fn take_done(&mut self, task: TaskId) -> Done {
-        self.end_turn(task);
+    fn take_done(&mut self, task: TaskId, now: Instant) -> Done {
+        self.end_turn(task, now);
         let known = &mut self.tasks[task.index()];
         known.done = known.done.wrapping_add(1);
         known.working = false;
