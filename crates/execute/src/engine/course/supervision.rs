@@ -7,7 +7,6 @@ use crate::engine::{Ending, Maker, Settings};
 use crate::watchdog::{Trip, Watchdog};
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Instant, Result};
-use std::thread::JoinHandle;
 use trace::Sink;
 
 /// How often the supervisor looks.
@@ -65,7 +64,8 @@ impl<M: Maker> Engine<M> {
             if self.keeper.ended() == self.team.host.workers.len() {
                 return Ok(Ending::ProgramsEnded);
             }
-            if self.is_over() {
+            // Their threads may be gone later: they are ordinary ones by then, and wait for their turn.
+            if self.team.is_over() {
                 return Ok(Ending::Horizon);
             }
             if timeline.now() > latest {
@@ -128,19 +128,6 @@ impl<M: Maker> Engine<M> {
             let until = Instant::from_nanos(now.nanos().saturating_sub(BEHIND.nanos()));
             collector.collect(until, sink);
         }
-    }
-
-    /// Have all dispatchers come to the end of the last stage?
-    fn is_over(&self) -> bool {
-        // One that was made ready too late waits for a handover that nobody makes.
-        let ruling = self.team.ruling();
-        let has_ruled = |(stage, _): &&(u32, JoinHandle<()>)| *stage <= ruling;
-        self.team.is_over()
-            && self
-                .dispatchers
-                .iter()
-                .filter(has_ruled)
-                .all(|(_, d)| d.is_finished())
     }
 }
 
