@@ -116,6 +116,8 @@ expect 0 "$warmset" measure cpmd -o "$dir/measured" \
 holds "$dir/measured/profile.toml" "[[cpmd]]"
 expect 0 "$warmset" measure wss --every 20ms -- sleep 0.3
 holds "$dir/out" "wss ="
+expect 0 "$warmset" measure task --runs 2 -- ls /
+holds "$dir/out" "wcet ="
 expect 0 "$warmset" check examples/control.toml --profile xeon-l7455 --platform symmetric:m=4
 expect 0 "$warmset" report "$dir/measured"
 holds "$dir/measured/index.html" "</html>"

@@ -27,7 +27,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use supervisor::Supervisor;
 
 pub use loadable::check;
@@ -104,7 +104,26 @@ pub struct Ran {
 /// Nobody serves, or another user does; the colors cannot be had; the program cannot be started.
 pub fn run(server: &Path, plan: &Plan, program: &Path, arguments: &[OsString]) -> Result<Ran> {
     check(program)?;
-    run_over(Connection::open_trusted(server)?, plan, program, arguments)
+    let connection = Connection::open_trusted(server)?;
+    run_over(connection, plan, program, arguments, Start::plain())
+}
+
+/// What is done when a program starts.
+pub struct Start<'a> {
+    /// Where what it prints goes; what it says of errors goes to standard error.
+    pub output: Stdio,
+    /// Who is told its number.
+    pub begun: Option<&'a mut dyn FnMut(u32)>,
+}
+
+impl Start<'_> {
+    /// It prints where this process does, and nobody is told.
+    pub fn plain() -> Self {
+        Start {
+            output: Stdio::inherit(),
+            begun: None,
+        }
+    }
 }
 
 /// As [`run`], over a connection to the memory server.
@@ -116,6 +135,7 @@ pub fn run_over(
     plan: &Plan,
     program: &Path,
     arguments: &[OsString],
+    start: Start<'_>,
 ) -> Result<Ran> {
     let path = check(program)?;
     granted(&mut connection, &plan.colors)?;
@@ -126,6 +146,7 @@ pub fn run_over(
     let failed = |e: std::io::Error| Error::io(&path, "run the program", &e);
     let mut child = Command::new(&path)
         .args(arguments)
+        .stdout(start.output)
         .env(
             "LD_PRELOAD",
             preloaded(&place.library(), std::env::var_os("LD_PRELOAD")),
@@ -136,6 +157,9 @@ pub fn run_over(
         )
         .spawn()
         .map_err(failed)?;
+    if let Some(begun) = start.begun {
+        begun(child.id());
+    }
     let served = client::process(child.id())
         .map_err(|e| {
             Error::new(format!("the program cannot be watched: {e}"))

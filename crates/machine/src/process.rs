@@ -4,6 +4,7 @@
 //! proc(5), pid_namespaces(7).
 
 use crate::procfs::Identity;
+use model::Duration;
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::str::FromStr;
@@ -68,6 +69,13 @@ impl FromStr for Process {
             Some(_) => Err(()),
         }
     }
+}
+
+/// The processor time that all children have used that were waited for, with those that they have
+/// waited for, and how often they lost their processor.
+pub fn of_children() -> (Duration, u64) {
+    let (nanos, lost) = sys::process::children();
+    (Duration::from_nanos(nanos), lost)
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ pub mod scheduled;
 pub mod statistics;
 pub mod summary;
 pub mod system;
+pub mod task;
 pub mod walk;
 pub mod wss;
 

@@ -89,8 +89,25 @@ pub fn ended(child: i32) -> Option<(i32, u64)> {
         let found = libc::wait4(child, &mut status, libc::WNOHANG, &mut usage);
         (found, usage)
     };
+    (found == child && child > 0).then_some((status, used(&usage)))
+}
+
+fn used(usage: &libc::rusage) -> u64 {
     let nanos = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
-    (found == child && child > 0).then_some((status, nanos(usage.ru_utime) + nanos(usage.ru_stime)))
+    nanos(usage.ru_utime) + nanos(usage.ru_stime)
+}
+
+/// The processor time, in nanoseconds, that all children have used that were waited for, with those
+/// that they have waited for, and how often they lost their processor (getrusage(2),
+/// `RUSAGE_CHILDREN`).
+pub fn children() -> (u64, u64) {
+    // SAFETY: all zero is a valid `rusage`, a place for the answer that lives through the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
+    };
+    (used(&usage), usage.ru_nivcsw as u64)
 }
 
 #[cfg(test)]

@@ -395,3 +395,26 @@ fn a_directory_that_cannot_be_written_is_refused_at_once() {
     let e = refusal(&output);
     assert!(e.contains("/proc/self/measurement.part"), "{e}");
 }
+
+/// A program whose runs mean nothing is no measurement.
+#[test]
+fn programs_that_cannot_be_timed_are_refused_in_one_sentence() {
+    for (arguments, cause) in [
+        (
+            &["--runs", "0", "--", "true"][..],
+            "no runs measure nothing",
+        ),
+        (&["--every", "0ms", "--", "true"], "moving takes time"),
+        (
+            &["--", "false"],
+            "the program ended with status 1 in turn 1",
+        ),
+        (&["--", "/there/is/no/such"], "no such file"),
+        (&["--", "sh", "-c", "kill -9 $$"], "was ended by signal 9"),
+    ] {
+        let mut command = Command::cargo_bin("warmset").unwrap();
+        let output = command.args(["measure", "task"]).args(arguments).output();
+        let said = refusal(&output.unwrap());
+        assert!(said.contains(cause), "{said}");
+    }
+}

@@ -389,7 +389,61 @@ fn a_program_in_colors_is_told_as_its_schema_says() -> Outcome {
     Ok(())
 }
 
+/// Runs in two numbers of colors, larger than what the fewer ones have room for: the table of WCETs
+/// that comes of them is one that a task set takes.
+fn a_program_is_timed_in_colors_and_a_task_takes_what_is_told() -> Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    let args = "measure task --colors 2,1 --runs 2 --every 1ms --format json -- sh -c";
+    let mut args: Vec<&str> = args.split(' ').collect();
+    args.push("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo much");
+    let out = warmset(dir.path(), &args);
+    if out.status.code() == Some(2) {
+        return Err(NotRun::because(refusal(&out).trim_end()));
+    }
+    let told: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    schemas::hold("measure-task", &told);
+    let rows = told["rows"].as_array().unwrap();
+    let kinds = rows.len() / 3;
+    assert!(kinds == 2 || kinds == 4, "{told}");
+    for (place, colors) in [None, Some(1), Some(2)].into_iter().enumerate() {
+        for row in &rows[place * kinds..(place + 1) * kinds] {
+            assert_eq!(row["colors"].as_u64(), colors, "{row}");
+            assert!(row["least_ns"].as_u64().unwrap() > 100_000, "{row}");
+        }
+    }
+    // Colors that make it slower are left out.
+    let wcets = told["wcet"].as_array().unwrap();
+    assert!(wcets[0]["colors"].is_null(), "{told}");
+    let times: Vec<u64> = wcets
+        .iter()
+        .map(|w| w["wcet_ns"].as_u64().unwrap())
+        .collect();
+    assert!(times.is_sorted_by(|fewer, more| fewer >= more), "{told}");
+    assert!(told["start_ns"].as_u64().unwrap() > 0, "{told}");
+    // As people see it; the set is taken with a number of colors.
+    let shown = warmset(
+        dir.path(),
+        &[
+            "measure", "task", "--colors", "1", "--runs", "1", "--", "true",
+        ],
+    );
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let key = shown
+        .lines()
+        .find(|line| line.starts_with("wcet = "))
+        .unwrap();
+    let set = format!("[[task]]\nname = \"a\"\n{key}\nperiod = \"10s\"\n");
+    std::fs::write(dir.path().join("set.toml"), set).unwrap();
+    let judged = warmset(
+        dir.path(),
+        &["check", "set.toml", "-m", "1", "--policy", "p-edf"],
+    );
+    assert_eq!(judged.status.code(), Some(0), "{key}");
+    Ok(())
+}
+
 testing::tests!(alone:
+    a_program_is_timed_in_colors_and_a_task_takes_what_is_told,
     a_memory_server_that_served_ends_well_and_one_that_did_not_says_so,
     a_search_that_is_stopped_says_so,
     a_search_that_is_stopped_while_it_sorts_shows_the_colors_that_it_has_found,

@@ -192,6 +192,7 @@ const ANSWERS: &[(&str, &[&str])] = &[
         &["cache multicore --platform i7-2600 --sets 1 --jobs 1 --hasten 50 --wss 32KiB"],
     ),
     ("measure-wss", &["measure wss --every 20ms -- sleep 0.2"]),
+    ("measure-task", &["measure task --runs 2 -- ls /"]),
     (
         "measure-cpmd-model",
         &[
@@ -338,7 +339,7 @@ fn the_binary_has_every_schema() {
 }
 
 /// By the first words of a command, the schema of its answer; longer ones stand first.
-const VERBS: [(&str, &str); 20] = [
+const VERBS: [(&str, &str); 21] = [
     ("profile show", "profile-values"),
     ("trace check", "trace-check"),
     ("trace stats", "trace-stats"),
@@ -356,6 +357,7 @@ const VERBS: [(&str, &str); 20] = [
     ("cache matrix", "cache-matrix"),
     ("cache multicore", "cache-multicore"),
     ("measure wss", "measure-wss"),
+    ("measure task", "measure-task"),
     ("cache", "cache"),
     ("report", "report"),
     ("tour", "tour"),

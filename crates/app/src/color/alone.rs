@@ -1,9 +1,11 @@
 //! A program in colors without a memory server: finds the colors, sorts memory by them for one run.
 
 use super::find::{alike, cache_with_colors, find_palette, keep_pages};
-use heap::exec::{self, Plan, Ran};
+use heap::exec::{self, Plan, Ran, Start};
+use machine::settings::Settings;
 use model::watch::Watch;
 use model::{Bytes, Error, Result};
+use partition::Colors;
 use partition::client::usual_socket;
 use partition::server::Server;
 use partition::tile;
@@ -43,38 +45,80 @@ pub fn alone(
     is_told: bool,
     watch: &dyn Watch,
 ) -> Result<(Ran, Sorted)> {
-    let platform = machine::this_machine()?.platform;
-    let cache = cache_with_colors(&platform, None, None)?;
-    plan.colors.check(cache.colors)?;
-    let memory = match memory {
-        Some(memory) => memory,
-        None => usual_memory(exec::known_need(program, plan)?, plan, cache.colors),
-    };
-    tile::allow_files(memory);
-    let settings = keep_pages(watch);
-    let pause = |search: u32| sleep(PAUSE * 2_u32.pow(search - 1), watch);
-    let (palette, mut tiles) = again(watch, pause, || {
-        let palette = find_palette(&platform, None, None, watch)?;
-        if memory > Bytes::from_mib(64) && is_told {
-            watch.note(&format!("sorting {memory} by color for this run"));
-        }
-        let tiles = tile::make(&palette, memory, &alike(&platform, &palette), watch)?;
-        Ok((palette, tiles))
-    })?;
-    tiles.retain(|tile| plan.colors.contains(tile.color));
-    watch.finish();
-    watch.note(&format!(
-        "no memory server at {}: sorted {} in colors {} for this run",
-        usual_socket().display(),
-        Bytes::new((tiles.len() * tile::TILE) as u64),
-        plan.colors
-    ));
-    let colors = palette.colors();
+    let own = Own::sort(memory, plan, &plan.colors, program, is_told, watch)?;
+    let ran = own.run(plan, program, arguments, Start::plain())?;
+    Ok((ran, own.sorted))
+}
+
+/// Memory that is sorted by color for the runs of this process.
+pub struct Own {
     // Nobody else can reach it: it has no socket.
-    let server = Arc::new(Server::new(colors, tiles));
-    let ran = exec::run_over(server.attach()?, plan, program, arguments);
-    drop(settings);
-    ran.map(|ran| (ran, Sorted { colors, memory }))
+    server: Arc<Server>,
+    /// How much it is.
+    pub sorted: Sorted,
+    _settings: Settings,
+}
+
+impl Own {
+    /// Sorts memory for runs in these colors: so much that there is enough in those of the plan.
+    ///
+    /// # Errors
+    /// The colors cannot be told, or not be had.
+    pub fn sort(
+        memory: Option<Bytes>,
+        plan: &Plan,
+        wanted: &Colors,
+        program: &Path,
+        is_told: bool,
+        watch: &dyn Watch,
+    ) -> Result<Self> {
+        let platform = machine::this_machine()?.platform;
+        let cache = cache_with_colors(&platform, None, None)?;
+        wanted.check(cache.colors)?;
+        let memory = match memory {
+            Some(memory) => memory,
+            None => usual_memory(exec::known_need(program, plan)?, plan, cache.colors),
+        };
+        tile::allow_files(memory);
+        let settings = keep_pages(watch);
+        let pause = |search: u32| sleep(PAUSE * 2_u32.pow(search - 1), watch);
+        let (palette, mut tiles) = again(watch, pause, || {
+            let palette = find_palette(&platform, None, None, watch)?;
+            if memory > Bytes::from_mib(64) && is_told {
+                watch.note(&format!("sorting {memory} by color for this run"));
+            }
+            let tiles = tile::make(&palette, memory, &alike(&platform, &palette), watch)?;
+            Ok((palette, tiles))
+        })?;
+        tiles.retain(|tile| wanted.contains(tile.color));
+        watch.finish();
+        watch.note(&format!(
+            "no memory server at {}: sorted {} in colors {} for this run",
+            usual_socket().display(),
+            Bytes::new((tiles.len() * tile::TILE) as u64),
+            wanted
+        ));
+        let colors = palette.colors();
+        Ok(Own {
+            server: Arc::new(Server::new(colors, tiles)),
+            sorted: Sorted { colors, memory },
+            _settings: settings,
+        })
+    }
+
+    /// Runs a program in it.
+    ///
+    /// # Errors
+    /// The colors cannot be had; the program cannot be started.
+    pub fn run(
+        &self,
+        plan: &Plan,
+        program: &Path,
+        arguments: &[OsString],
+        start: Start<'_>,
+    ) -> Result<Ran> {
+        exec::run_over(self.server.attach()?, plan, program, arguments, start)
+    }
 }
 
 /// Waits so long, or until the user stops it.

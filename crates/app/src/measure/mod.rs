@@ -6,6 +6,7 @@ pub mod modelled;
 pub mod overheads;
 mod prefetchers;
 pub mod scheduled;
+pub mod task;
 pub mod wss;
 
 use crate::pages;

@@ -3,7 +3,7 @@
 
 use super::{
     measure_model as by_model, measure_overheads as overheads, measure_scheduled as scheduled,
-    measure_wss as wss,
+    measure_task as task, measure_wss as wss,
 };
 use crate::console::{self, Console, Format};
 use crate::options::{Printed, Seed, directory};
@@ -69,6 +69,12 @@ Examples:
         after_long_help = wss::HELP
     )]
     Wss(wss::Args),
+    /// Measure how long a program executes, in ordinary memory and in page colors, alone and disturbed
+    #[command(
+        after_help = "Example: warmset measure task --colors 1,2,4,8 -- ./decode frame.bin",
+        after_long_help = task::HELP
+    )]
+    Task(task::Args),
 }
 
 /// Options of `warmset measure cpmd`.
@@ -179,6 +185,7 @@ pub fn run(args: Args) -> Result<Answer> {
         What::Cpmd(args) => run_cpmd(args),
         What::Overheads(args) => overheads::run(args),
         What::Wss(args) => wss::run(args),
+        What::Task(args) => task::run(args),
     }
 }
 

@@ -23,6 +23,7 @@ mod measure;
 mod measure_model;
 mod measure_overheads;
 mod measure_scheduled;
+mod measure_task;
 mod measure_wss;
 mod plan;
 mod platform;
