@@ -2,9 +2,10 @@
 //! constant rate (001 §5.5, Fig. 8).
 //!
 //! Measured is the real time of a product: in every period the filter is served first, the product
-//! gets the rest. Partitioned, the filter has colors of its own; unpartitioned, it has exactly
-//! those of the matrices. As in the paper, the filter is so large that every activation drives the
-//! matrices out there: with w ways, that takes all pages of its colors.
+//! gets the rest. The matrices have colors of their own in turn, code and stack others.
+//! Partitioned, the filter has colors of its own; unpartitioned, it has exactly those of the
+//! matrices. As in the paper, the filter is so large that every activation drives the matrices out
+//! there: with w ways, that takes all pages of its colors.
 //!
 //! A product is many times faster than in the paper, so rates of 2 to 20 kHz meet it less often.
 //! Higher rates are measured, too, each told with the rate that gave as many activations for a
@@ -12,18 +13,23 @@
 //!
 //! Periods in which an interrupt was seen count neither their time nor their work.
 
-use crate::prepared::{Prepared, median};
+use crate::prepared::{self, Prepared, median};
+use crate::slices::{in_turn, memory_of};
 use machine::clock::{Calibration, Clock};
 use machine::interrupts::Witness;
 use machine::threads::on_processor;
 use machine::with_clock;
 use model::watch::Watch;
 use model::{Bytes, Duration, Error, Result};
+use partition::frame::Page;
 use partition::{Colors, View};
 use serde::Serialize;
 use std::hint::black_box;
 use workload::filter::{self, Filter};
-use workload::matrix::{DOUBLES, Product, STEPS};
+use workload::matrix::{Product, STEPS};
+
+/// Words of the filter (001 §5.2).
+type Word = f32;
 
 /// Rates as in Fig. 8, in hertz.
 pub const RATES: [f64; 7] = [2e3, 3e3, 5e3, 8e3, 10e3, 15e3, 20e3];
@@ -81,6 +87,8 @@ pub struct Sample {
 pub struct Seen {
     /// The colors of the matrices.
     pub data: Colors,
+    /// The colors of code and stack.
+    pub rest: Colors,
     /// The colors of the filter, where it has its own.
     pub filter: Colors,
     /// Its coefficients.
@@ -100,7 +108,7 @@ pub struct Seen {
     pub samples: Vec<Sample>,
 }
 
-/// Runs the experiment with the matrices in the first `colors` colors, on the palette's processor.
+/// Runs the experiment with the matrices in `colors` colors in turn, on the palette's processor.
 ///
 /// # Errors
 /// The processor cannot be used; too few colors or pages; the user stopped it before the first run
@@ -132,7 +140,7 @@ struct Measured {
 #[inline(never)]
 fn periods<C: Clock>(
     clock: C,
-    filter: &mut Filter<'_>,
+    filter: &mut Filter<'_, Word>,
     product: &mut Product<'_>,
     period: u64,
     steps: usize,
@@ -169,7 +177,7 @@ fn periods<C: Clock>(
 
 /// The product without a filter, over 20 products: how long one takes, in ticks.
 fn alone<C: Clock>(clock: C, product: &mut Product<'_>, witness: Witness) -> Result<f64> {
-    let mut small = [0.0; filter::doubles(1)];
+    let mut small = [0.0; filter::words(1)];
     let mut nothing = Filter::new(&mut small, 1)?;
     let many = periods(
         clock,
@@ -246,25 +254,45 @@ fn measure<C: Clock>(
     let calibration = Calibration::of(clock, Duration::from_millis(20))?;
     let witness = Witness::new();
     let tick = calibration.duration(1_000_000).nanos().max(1) as f64 / 1e6;
-    let data = Colors::first(colors);
-    let own: Colors = prepared.others(&data).iter().take(data.len()).collect();
-    if own.len() < data.len() {
-        return Err(Error::new(format!(
-            "{colors} colors for the matrices leave too few for the filter"
-        ))
-        .remedy("give them fewer"));
-    }
+    let mut below = 0_u64;
+    black_box(&mut below);
+    let mut code = prepared::code(&[
+        periods::<C>
+            as fn(
+                C,
+                &mut Filter<'static, Word>,
+                &mut Product<'static>,
+                u64,
+                usize,
+                u64,
+                Witness,
+            ) -> Measured as usize,
+        Filter::step as fn(&mut Filter<'static, Word>, f64) -> f64 as usize,
+        Product::step as fn(&mut Product<'static>, usize) -> f64 as usize,
+    ]);
+    code.push(Page::under(&below));
+    let rest = prepared.colors_of(&code, watch)?;
+    drop(code);
+    let data = prepared.first_beside(&rest, colors)?;
+    let own = prepared
+        .first_beside(&rest.union(&data), colors)
+        .map_err(|_| {
+            Error::new(format!(
+                "{colors} colors for the matrices leave too few for the filter"
+            ))
+            .remedy("give them fewer")
+        })?;
     let page = partition::geometry::PAGE;
     let filter_pages = prepared.palette.cache.ways as usize * data.len();
-    let coefficients = filter_pages * page / size_of::<f64>() / filter::doubles(1);
-    let bytes = DOUBLES * size_of::<f64>();
-    let mut memory = prepared.pool.take(&data, bytes.div_ceil(page))?;
+    let coefficients = filter_pages * page / size_of::<Word>() / filter::words(1);
+    let mut memory = memory_of(&prepared.pool, &in_turn(&data))?;
     let mut product = Product::new(bytemuck::cast_slice_mut(memory.bytes()))?;
     let mut partitioned = prepared.pool.take(&own, filter_pages)?;
     let mut unpartitioned = prepared.pool.take(&data, filter_pages)?;
     let alone = alone(clock, &mut product, witness)? * tick;
     let mut seen = Seen {
         data,
+        rest,
         filter: own,
         coefficients,
         filter_wss: Bytes::new((filter_pages * page) as u64),
@@ -338,6 +366,7 @@ fn row_of(rate: f64, paper_rate: f64, samples: &[Sample]) -> Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workload::matrix::DOUBLES;
 
     #[test]
     fn medians_of_what_was_finished_are_compared() {

@@ -4,6 +4,7 @@
 use crate::prepared::Prepared;
 use machine::clock::Clock;
 use machine::memory::LINE;
+use model::{Error, Result};
 use partition::geometry::PAGE;
 use partition::{Colors, Large, LargeWindow, View};
 use serde::Serialize;
@@ -19,7 +20,8 @@ pub enum Scenario {
     Unpartitioned,
     /// As large a flood of all colors but the task's: of its data, its code and its stack.
     Partitioned,
-    /// The same, and as many pages of the task's colors are read but not written (001 §5.3).
+    /// The flood of all colors, page by page; those of the task's colors are read where the other
+    /// writes them (001 §5.3).
     SingleWriter,
     /// As large a flood of all colors but those of the task's data.
     DataOnly,
@@ -68,31 +70,38 @@ pub struct Flood<'a> {
     everywhere: Vec<u32>,
     beside_all: Vec<u32>,
     beside_data: Vec<u32>,
-    rivals: Vec<u32>,
+    /// For each page of `everywhere`: what is read in its place by whoever may not write the task's
+    /// colors.
+    read_instead: Vec<Option<u32>>,
 }
 
 impl<'a> Flood<'a> {
     /// For a task with its data in some colors, its code and stack in the `rest`; `watched` are the
-    /// sentinel's. Nothing where no memory was made that can only be read.
+    /// sentinel's.
+    ///
+    /// # Errors
+    /// No memory was made that can only be read, or it has too few pages of the task's colors.
     pub fn new(
         prepared: &'a mut Prepared<'_>,
         data: &Colors,
         rest: &Colors,
         watched: &Colors,
-    ) -> Option<Self> {
+    ) -> Result<Self> {
         let everywhere = prepared.everywhere(data, watched);
-        let beside_all = prepared.beside(data, watched, &data.union(rest));
+        let own = data.union(rest);
+        let readable = prepared.readable.as_ref().ok_or_else(|| {
+            Error::new("no memory was made that can only be read: a defect of this program")
+        })?;
+        let read_instead = prepared.read_instead(&everywhere, &own, readable)?;
+        let beside_all = prepared.beside(data, watched, &own);
         let beside_data = prepared.beside(data, watched, data);
-        let readable = prepared.readable.as_ref()?;
-        let mut rivals = readable.of(data);
-        rivals.truncate(rivals.len() / 2);
-        Some(Flood {
+        Ok(Flood {
             memory: &mut prepared.flood,
             readable,
             everywhere,
             beside_all,
             beside_data,
-            rivals,
+            read_instead,
         })
     }
 
@@ -108,8 +117,12 @@ impl<'a> Flood<'a> {
             Scenario::Partitioned => write(self.memory.bytes(), &self.beside_all, each),
             Scenario::DataOnly => write(self.memory.bytes(), &self.beside_data, each),
             Scenario::SingleWriter => {
-                write(self.memory.bytes(), &self.beside_all, &mut each);
-                read(self.readable.bytes(), &self.rivals, each);
+                for (page, instead) in self.everywhere.iter().zip(&self.read_instead) {
+                    match instead {
+                        Some(page) => read(self.readable.bytes(), &[*page], &mut each),
+                        None => write(self.memory.bytes(), &[*page], &mut each),
+                    }
+                }
             }
             Scenario::Alone | Scenario::Waiting | Scenario::FirstLevel | Scenario::Translations => {
             }

@@ -10,7 +10,7 @@
 
 use machine::clock::Clock;
 use model::watch::Watch;
-use model::{Bytes, CpuSet, Result};
+use model::{Bytes, CpuSet, Error, Result};
 use partition::frame::Page;
 use partition::geometry::PAGE;
 use partition::{Colors, Large, LargeWindow, Palette, Pool, View, probe};
@@ -75,12 +75,65 @@ impl<'a> Prepared<'a> {
         pages
     }
 
+    /// For each of these pages of the flood: a page that can only be read, of the same color, where
+    /// that is the task's.
+    ///
+    /// # Errors
+    /// There are fewer of a color than the flood has.
+    pub fn read_instead(
+        &self,
+        pages: &[u32],
+        own: &Colors,
+        readable: &LargeWindow,
+    ) -> Result<Vec<Option<u32>>> {
+        let mut left: Vec<(Vec<u32>, std::vec::IntoIter<u32>)> = own
+            .iter()
+            .map(|color| {
+                let color = Colors::from_iter([color]);
+                (self.flood.of(&color), readable.of(&color).into_iter())
+            })
+            .collect();
+        let instead = pages.iter().map(|page| {
+            let of_color = left
+                .iter_mut()
+                .find(|(own, _)| own.binary_search(page).is_ok());
+            let Some((_, rivals)) = of_color else {
+                return Ok(None);
+            };
+            let too_few = || {
+                Error::new(
+                    "the memory that can only be read has too few pages of the task's colors",
+                )
+                .remedy("run it again: it will have others")
+            };
+            rivals.next().map(Some).ok_or_else(too_few)
+        });
+        instead.collect()
+    }
+
     /// As many pages, none of them of the colors that are kept free.
     pub fn beside(&self, own: &Colors, sentinel: &Colors, kept: &Colors) -> Vec<u32> {
         let number = self.everywhere(own, sentinel).len();
         let mut pages = self.flood.of(&self.others(&kept.union(sentinel)));
         pages.truncate(number);
         pages
+    }
+
+    /// So many colors for a task's data, none of them of these, which are those of its code and
+    /// stack.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn first_beside(&self, kept: &Colors, number: u16) -> Result<Colors> {
+        let others = self.others(kept);
+        match usize::from(number) <= others.len() {
+            true => Ok(others.iter().take(number.into()).collect()),
+            false => Err(Error::new(format!(
+                "code and stack leave {} colors for the task's data, which is to have {number}",
+                others.len()
+            ))
+            .remedy("give it fewer")),
+        }
     }
 
     /// All colors but these.

@@ -9,6 +9,10 @@
 //! Slices are kept by looking at the clock after each row of a submatrix. A slice in which an
 //! interrupt was seen is done again, flood included, and counted: what the product computes is the
 //! same.
+//!
+//! The matrices have a color each, and code and stack others, as in the paper; c has one too, as
+//! caches fetch here what is written. Once more all three have one color together: a partition that
+//! is smaller than what works in it, as the paper's of three pages was.
 
 use crate::flood::{Flood, Scenario};
 use crate::prepared::{self, Prepared, median};
@@ -17,9 +21,10 @@ use machine::interrupts::Witness;
 use machine::threads::on_processor;
 use machine::with_clock;
 use model::watch::Watch;
-use model::{Duration, Error, Result};
-use partition::Colors;
+use model::{Bytes, Duration, Error, Result};
 use partition::frame::Page;
+use partition::geometry::PAGE;
+use partition::{Colors, Pool, View};
 use serde::Serialize;
 use std::hint::black_box;
 use workload::matrix::{DOUBLES, Product, STEPS};
@@ -77,20 +82,29 @@ pub struct Row {
 /// What was seen.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Seen {
-    /// The colors of the matrices.
-    pub data: Colors,
     /// The colors of code and stack.
     pub rest: Colors,
     /// How many products are done one after the other.
     pub products: usize,
-    /// What one takes alone, in nanoseconds.
-    pub product_ns: f64,
     /// How many runs.
     pub runs: usize,
     /// Slices that were done again.
     pub again: u64,
     /// Were interrupts seen?
     pub witnessed: bool,
+    /// The matrices in colors of their own, then in one.
+    pub layouts: Vec<Laid>,
+}
+
+/// What was seen with the matrices in some colors.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Laid {
+    /// The colors of a, b and c.
+    pub matrices: [Colors; MATRICES],
+    /// How much of the cache these are.
+    pub partition: Bytes,
+    /// What a product takes alone, in nanoseconds.
+    pub product_ns: f64,
     /// The rows, by time slice.
     pub rows: Vec<Row>,
     /// All measurements.
@@ -98,11 +112,34 @@ pub struct Seen {
     pub samples: Vec<Sample>,
 }
 
-/// Runs the experiment with the matrices in the first `colors` colors, on the palette's processor.
+/// How many matrices a product has.
+pub const MATRICES: usize = 3;
+
+/// Colors for a, b and c: these in turn, and again where there are fewer.
+pub(crate) fn in_turn(colors: &Colors) -> [Colors; MATRICES] {
+    let all: Vec<_> = colors.iter().collect();
+    std::array::from_fn(|matrix| match all.len() {
+        0 => Colors::new(),
+        few @ 1..MATRICES => Colors::from_iter([all[matrix % few]]),
+        _ => all.iter().copied().skip(matrix).step_by(MATRICES).collect(),
+    })
+}
+
+/// Memory of the product with a, b and c in these colors.
+///
+/// # Errors
+/// A color has too few pages.
+pub(crate) fn memory_of(pool: &Pool, matrices: &[Colors; MATRICES]) -> Result<View> {
+    let pages = DOUBLES / MATRICES * size_of::<f64>() / PAGE;
+    pool.take_parts(&matrices.each_ref().map(|colors| (colors, pages)))
+}
+
+/// Runs the experiment with the matrices in `colors` colors in turn, then in one, on the palette's
+/// processor.
 ///
 /// # Errors
 /// The processor cannot be used; too few colors or pages; interrupts in every slice; the user
-/// stopped it before the first run was done. Stopped later, it says what the whole runs have shown.
+/// stopped it before the first run was done. Stopped later, it says what whole runs have shown.
 pub fn run(
     prepared: &mut Prepared<'_>,
     colors: u16,
@@ -199,8 +236,6 @@ fn measure<C: Clock>(
     watch: &dyn Watch,
 ) -> Result<Seen> {
     let calibration = Calibration::of(clock, Duration::from_millis(20))?;
-    let witness = Witness::new();
-    let data = Colors::first(colors);
     let mut below = 0_u64;
     black_box(&mut below);
     let mut own = prepared::code(&[
@@ -208,67 +243,120 @@ fn measure<C: Clock>(
         Product::step as fn(&mut Product<'static>, usize) -> f64 as usize,
     ]);
     own.push(Page::under(&below));
-    let rest = prepared.colors_of(&own, watch)?.difference(&data);
+    let rest = prepared.colors_of(&own, watch)?;
     drop(own);
-    let bytes = DOUBLES * size_of::<f64>();
-    let mut memory = prepared
-        .pool
-        .take(&data, bytes.div_ceil(partition::geometry::PAGE))?;
-    let mut flood = Flood::new(prepared, &data, &rest, &Colors::new()).ok_or_else(|| {
-        Error::new("no memory was made that can only be read: a defect of this program")
-    })?;
-    let mut product = Product::new(bytemuck::cast_slice_mut(memory.bytes()))?;
-    let tick = calibration.duration(1_000_000).nanos().max(1) as f64 / 1e6;
-    let product_ns = time_alone(clock, &mut product, tick, witness)?;
-    let number = ((PAPER.nanos() as f64 / product_ns).round() as usize).max(1);
-    let mut seen = Seen {
-        data,
-        rest,
-        products: number,
-        product_ns,
+    let apart = prepared.first_beside(&rest, colors)?;
+    let mut rig = Rig {
+        clock,
+        witness: Witness::new(),
+        tick: calibration.duration(1_000_000).nanos().max(1) as f64 / 1e6,
         runs,
-        again: 0,
-        witnessed: witness.works(),
-        rows: Vec::new(),
-        samples: Vec::new(),
+        seen: Seen {
+            rest,
+            products: 0,
+            runs,
+            again: 0,
+            witnessed: false,
+            layouts: Vec::new(),
+        },
     };
+    rig.seen.witnessed = rig.witness.works();
     watch.begin(
         "products of matrices in time slices",
-        (runs * SLICES.len()) as u64,
+        (2 * runs * SLICES.len()) as u64,
     );
-    'runs: for run in 0..runs {
+    for colors in [apart.clone(), apart.iter().take(1).collect()] {
+        if !rig.lay(prepared, &colors, watch)? {
+            break;
+        }
+    }
+    Ok(rig.seen)
+}
+
+/// What measures, and what was seen so far.
+struct Rig<C> {
+    clock: C,
+    witness: Witness,
+    /// Nanoseconds of a tick.
+    tick: f64,
+    runs: usize,
+    seen: Seen,
+}
+
+impl<C: Clock> Rig<C> {
+    /// All runs with the matrices in these colors in turn. False: the user stopped it.
+    fn lay(
+        &mut self,
+        prepared: &mut Prepared<'_>,
+        colors: &Colors,
+        watch: &dyn Watch,
+    ) -> Result<bool> {
+        let matrices = in_turn(colors);
+        let one = prepared.palette.cache.of_one_color().get();
+        let partition = Bytes::new(one * colors.len() as u64);
+        let mut memory = memory_of(&prepared.pool, &matrices)?;
+        let mut flood = Flood::new(prepared, colors, &self.seen.rest, &Colors::new())?;
+        let mut product = Product::new(bytemuck::cast_slice_mut(memory.bytes()))?;
+        let product_ns = time_alone(self.clock, &mut product, self.tick, self.witness)?;
+        if self.seen.layouts.is_empty() {
+            self.seen.products = ((PAPER.nanos() as f64 / product_ns).round() as usize).max(1);
+        }
+        let mut samples = Vec::new();
+        let mut done = 0;
+        while done < self.runs && self.run(done, &mut product, &mut flood, &mut samples, watch)? {
+            done += 1;
+        }
+        samples.retain(|sample: &Sample| sample.run < done);
+        if done == 0 {
+            return match self.seen.layouts.is_empty() {
+                true => Err(Error::new("stopped before the first run was done")),
+                false => Ok(false),
+            };
+        }
+        self.seen.runs = self.seen.runs.min(done);
+        self.seen.layouts.push(Laid {
+            matrices,
+            partition,
+            product_ns,
+            rows: SLICES.map(|length| row_of(length, &samples)).to_vec(),
+            samples,
+        });
+        Ok(done == self.runs)
+    }
+
+    /// One run with each time slice and scenario. False: the user stopped it.
+    fn run(
+        &mut self,
+        run: usize,
+        product: &mut Product<'_>,
+        flood: &mut Flood<'_>,
+        samples: &mut Vec<Sample>,
+        watch: &dyn Watch,
+    ) -> Result<bool> {
         for length in SLICES {
             // In turn, so that what the machine does otherwise meets all alike.
             for (scenario, which) in SCENARIOS.into_iter().enumerate() {
                 if watch.stopped() {
-                    if run == 0 {
-                        return Err(Error::new("stopped before the first run was done"));
-                    }
-                    seen.samples.retain(|sample| sample.run < run);
-                    seen.runs = run;
-                    break 'runs;
+                    return Ok(false);
                 }
-                let ticks = (length.nanos() as f64 / tick) as u64;
+                let steps = self.seen.products * STEPS;
+                let ticks = (length.nanos() as f64 / self.tick) as u64;
                 let (took, again) =
-                    products(clock, &mut product, number * STEPS, ticks, witness, || {
+                    products(self.clock, product, steps, ticks, self.witness, || {
                         flood.run(which, || {});
                     })?;
-                seen.again += again;
-                seen.samples.push(Sample {
+                self.seen.again += again;
+                samples.push(Sample {
                     slice: length,
                     scenario,
                     run,
-                    ns: took as f64 * tick,
+                    ns: took as f64 * self.tick,
                 });
             }
             watch.advance(1);
         }
+        Ok(true)
     }
-    seen.rows = SLICES
-        .into_iter()
-        .map(|length| row_of(length, &seen.samples))
-        .collect();
-    Ok(seen)
 }
 
 /// What the samples of one time slice say.
@@ -322,6 +410,16 @@ mod tests {
             row.an_interruption_ns[1], 100_000.0,
             "a million more in ten interruptions"
         );
+    }
+
+    #[test]
+    fn matrices_have_colors_in_turn_and_share_where_there_are_fewer() {
+        let colors = |text: &str| text.parse::<Colors>().unwrap();
+        let turn = |text: &str| in_turn(&colors(text));
+        assert_eq!(turn("2-4"), [colors("2"), colors("3"), colors("4")]);
+        assert_eq!(turn("0-4"), [colors("0,3"), colors("1,4"), colors("2")]);
+        assert_eq!(turn("5,7"), [colors("5"), colors("7"), colors("5")]);
+        assert_eq!(turn("6"), [colors("6"), colors("6"), colors("6")]);
     }
 
     #[test]

@@ -111,21 +111,34 @@ impl Pool {
     /// # Errors
     /// A color has too few pages left; no room in the address space.
     pub fn take(&self, colors: &Colors, pages: usize) -> Result<View> {
-        let colors: Vec<Color> = colors.iter().collect();
-        let mut taken: Vec<(Color, u32)> = Vec::with_capacity(pages);
+        self.take_parts(&[(colors, pages)])
+    }
+
+    /// The same part by part: so many pages of these colors, then so many of those.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn take_parts(&self, parts: &[(&Colors, usize)]) -> Result<View> {
+        let all = parts.iter().map(|(_, pages)| *pages).sum();
+        let mut taken: Vec<(Color, u32)> = Vec::with_capacity(all);
         let mut free = self.shared.free();
-        for place in 0..if colors.is_empty() { 0 } else { pages } {
-            let color = colors[place % colors.len()];
-            match free.get_mut(color.index()).and_then(Vec::pop) {
-                Some(page) => taken.push((color, page)),
-                None => {
+        for (colors, pages) in parts {
+            let colors: Vec<Color> = colors.iter().collect();
+            if colors.is_empty() && *pages > 0 {
+                put(&mut free, &taken);
+                drop(free);
+                return View::of(&self.shared, Vec::new());
+            }
+            for color in colors.iter().copied().cycle().take(*pages) {
+                let Some(page) = free.get_mut(color.index()).and_then(Vec::pop) else {
                     put(&mut free, &taken);
                     return Err(Error::new(format!(
-                        "color {color} has too few pages: {} of {pages} were found",
+                        "color {color} has too few pages: {} of {all} were found",
                         taken.len()
                     ))
                     .remedy("ask for less memory or more colors"));
-                }
+                };
+                taken.push((color, page));
             }
         }
         drop(free);
@@ -271,6 +284,21 @@ mod tests {
             again.bytes().iter().all(|b| *b == 0),
             "cleared for the next holder"
         );
+    }
+
+    #[test]
+    fn a_view_has_its_parts_one_after_the_other() {
+        let pool = pool(32, 4);
+        let (first, second) = ("2".parse().unwrap(), "0,3".parse().unwrap());
+        let view = pool.take_parts(&[(&first, 2), (&second, 3)]).unwrap();
+        let colors: Vec<u16> = view.colors().map(|c| c.0).collect();
+        assert_eq!(colors, [2, 2, 0, 3, 0]);
+        assert!(
+            pool.take_parts(&[(&first, 1), (&Colors::new(), 1)])
+                .is_err()
+        );
+        assert!(pool.take_parts(&[(&first, 1), (&second, 40)]).is_err());
+        assert_eq!((pool.free(Color(2)), pool.free(Color(0))), (6, 6));
     }
 
     #[test]

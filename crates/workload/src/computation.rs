@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Doubles that a computation needs.
 pub const fn doubles(what: Computation) -> usize {
     match what {
-        Computation::Filter { coefficients } => filter::doubles(coefficients as usize),
+        Computation::Filter { coefficients } => filter::words(coefficients as usize),
         Computation::Cosine { points } => cosine::doubles(points as usize),
         Computation::Fourier { points } => fourier::doubles(points as usize),
         Computation::Matrix => matrix::DOUBLES,

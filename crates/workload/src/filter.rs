@@ -1,39 +1,40 @@
 //! A digital filter: the sum of n coefficients times the last n samples (001 §5.2).
 //!
-//! 16 n bytes: the coefficients, then the samples as a ring. Both are read in ascending order, one
-//! sample is written. [`step`] is its one description, over memory or over a recorder.
+//! 2 n words: the coefficients, then the samples as a ring. Both are read in ascending order, one
+//! sample is written. Words have 4 bytes in the paper, and 8 where nothing else is said. [`step`] is
+//! its one description, over memory or over a recorder.
 
-use crate::memory::Memory;
+use crate::memory::{Memory, Word};
 use model::{Error, Result};
 
 /// A filter in memory that somebody else owns.
 #[derive(Debug)]
-pub struct Filter<'a> {
-    memory: &'a mut [f64],
+pub struct Filter<'a, W = f64> {
+    memory: &'a mut [W],
     taps: usize,
     newest: usize,
 }
 
-/// Doubles that a filter of so many coefficients needs.
-pub const fn doubles(coefficients: usize) -> usize {
+/// Words that a filter of so many coefficients needs.
+pub const fn words(coefficients: usize) -> usize {
     2 * coefficients
 }
 
-impl<'a> Filter<'a> {
+impl<'a, W: Word> Filter<'a, W> {
     /// With the coefficients 1, 1/2, 1/3, … and samples of zero.
     ///
     /// # Errors
-    /// No coefficients, or less memory than [`doubles`] says.
-    pub fn new(memory: &'a mut [f64], coefficients: usize) -> Result<Self> {
-        let memory = super::room(memory, doubles(coefficients), "a filter")?;
+    /// No coefficients, or less memory than [`words`] says.
+    pub fn new(memory: &'a mut [W], coefficients: usize) -> Result<Self> {
+        let memory = super::room(memory, words(coefficients), "a filter")?;
         if coefficients == 0 {
             return Err(Error::new("a filter without coefficients").remedy("give it at least one"));
         }
         let (first, samples) = memory.split_at_mut(coefficients);
         for (i, c) in first.iter_mut().enumerate() {
-            *c = 1.0 / (i + 1) as f64;
+            *c = W::nearest(1.0 / (i + 1) as f64);
         }
-        samples.fill(0.0);
+        samples.fill(W::nearest(0.0));
         Ok(Filter {
             memory,
             taps: coefficients,
@@ -73,7 +74,7 @@ mod tests {
     #[test]
     fn it_sums_coefficients_times_the_last_samples() {
         for taps in [1, 4, 7, 512, 700] {
-            let mut memory = vec![9.0; doubles(taps) + 3];
+            let mut memory = vec![9.0_f64; words(taps) + 3];
             let mut filter = Filter::new(&mut memory, taps).unwrap();
             let mut past: Vec<f64> = Vec::new();
             for t in 0..2 * taps.min(40) + taps {
@@ -95,9 +96,20 @@ mod tests {
     }
 
     #[test]
+    fn with_words_of_four_bytes_it_sums_the_same() {
+        let (mut short, mut long) = (vec![0.0_f32; words(5)], vec![0.0_f64; words(5)]);
+        let mut small = Filter::new(&mut short, 5).unwrap();
+        let mut large = Filter::new(&mut long, 5).unwrap();
+        for t in 0..12 {
+            let (a, b) = (small.step(f64::from(t)), large.step(f64::from(t)));
+            assert!((a - b).abs() <= 1e-6 * b.abs(), "{a} {b}");
+        }
+    }
+
+    #[test]
     fn what_it_touches_is_what_a_recorder_tells() {
         for (taps, newest) in [(1, 0), (5, 3), (64, 0), (64, 63), (512, 17)] {
-            let values: Vec<f64> = (0..doubles(taps)).map(|i| 1.0 / (i + 2) as f64).collect();
+            let values: Vec<f64> = (0..words(taps)).map(|i| 1.0 / (i + 2) as f64).collect();
             hold_together(
                 &values,
                 |memory| step(memory, taps, newest, 3.0),
@@ -117,8 +129,10 @@ mod tests {
 
     #[test]
     fn too_little_memory_is_refused() {
-        let e = Filter::new(&mut [0.0; 7], 4).unwrap_err().to_string();
+        let e = Filter::new(&mut [0.0_f64; 7], 4).unwrap_err().to_string();
         assert!(e.contains("64B") && e.contains("56B"), "{e}");
-        assert!(Filter::new(&mut [], 0).is_err());
+        let e = Filter::new(&mut [0.0_f32; 7], 4).unwrap_err().to_string();
+        assert!(e.contains("32B") && e.contains("28B"), "{e}");
+        assert!(Filter::<f64>::new(&mut [], 0).is_err());
     }
 }

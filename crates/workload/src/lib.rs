@@ -225,14 +225,14 @@ fn calibrated<U: Units + 'static>(
     (work, calibrated)
 }
 
-/// The first `doubles` of the memory that somebody gave.
-fn room<'a>(memory: &'a mut [f64], doubles: usize, who: &str) -> Result<&'a mut [f64]> {
-    let bytes = |doubles: usize| Bytes::new((doubles * size_of::<f64>()) as u64);
+/// The first `words` of the memory that somebody gave.
+fn room<'a, W>(memory: &'a mut [W], words: usize, who: &str) -> Result<&'a mut [W]> {
+    let bytes = |words: usize| Bytes::new((words * size_of::<W>()) as u64);
     let given = memory.len();
-    memory.get_mut(..doubles).ok_or_else(|| {
+    memory.get_mut(..words).ok_or_else(|| {
         Error::new(format!(
             "{who} needs {} of memory and is given {}",
-            bytes(doubles),
+            bytes(words),
             bytes(given)
         ))
         .remedy("make it smaller, or give it more")

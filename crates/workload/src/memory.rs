@@ -7,7 +7,40 @@
 
 use crate::Touch;
 
-/// Memory of doubles that a computation reads and writes by place, from 0.
+/// What memory is made of: numbers of 8 bytes, or of 4. A computation adds up in doubles.
+pub trait Word: Copy {
+    /// As a double.
+    fn value(self) -> f64;
+
+    /// The one nearest to a number.
+    fn nearest(value: f64) -> Self;
+}
+
+impl Word for f64 {
+    #[inline(always)]
+    fn value(self) -> f64 {
+        self
+    }
+
+    #[inline(always)]
+    fn nearest(value: f64) -> Self {
+        value
+    }
+}
+
+impl Word for f32 {
+    #[inline(always)]
+    fn value(self) -> f64 {
+        f64::from(self)
+    }
+
+    #[inline(always)]
+    fn nearest(value: f64) -> Self {
+        value as f32
+    }
+}
+
+/// Memory of words that a computation reads and writes by place, from 0.
 pub trait Memory {
     /// Reads a place.
     fn get(&mut self, place: usize) -> f64;
@@ -15,7 +48,7 @@ pub trait Memory {
     /// Writes a place.
     fn set(&mut self, place: usize, value: f64);
 
-    /// The inner product of `count` doubles from place `a` on and as many from `b` on, in four sums
+    /// The inner product of `count` words from place `a` on and as many from `b` on, in four sums
     /// side by side. Reads both in ascending order, the one from `a` first.
     ///
     /// An implementation that does it faster has to give the same number to the last bit.
@@ -38,28 +71,29 @@ pub trait Memory {
 /// Sums side by side in an inner product.
 const LANES: usize = 4;
 
-impl Memory for [f64] {
+impl<W: Word> Memory for [W] {
     #[inline(always)]
     fn get(&mut self, place: usize) -> f64 {
-        self[place]
+        self[place].value()
     }
 
     #[inline(always)]
     fn set(&mut self, place: usize, value: f64) {
-        self[place] = value;
+        self[place] = W::nearest(value);
     }
 
-    /// By slices, which lets the compiler use instructions for several doubles.
+    /// By slices, which lets the compiler use instructions for several words.
     #[inline(always)]
     fn dot(&mut self, a: usize, b: usize, count: usize) -> f64 {
         let (a, b) = (&self[a..a + count], &self[b..b + count]);
         let mut sums = [0.0; LANES];
         let (fours, others) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
         let last = fours.remainder().iter().zip(others.remainder());
-        let rest = last.fold(0.0, |sum, (a, b)| sum + a * b);
+        let product = |a: W, b: W| a.value() * b.value();
+        let rest = last.fold(0.0, |sum, (a, b)| sum + product(*a, *b));
         for (a, b) in fours.zip(others) {
             for lane in 0..LANES {
-                sums[lane] += a[lane] * b[lane];
+                sums[lane] += product(a[lane], b[lane]);
             }
         }
         sums.iter().sum::<f64>() + rest
@@ -178,6 +212,16 @@ pub(crate) mod tests {
                 .collect();
             assert_eq!(places, wanted);
         }
+    }
+
+    #[test]
+    fn words_of_four_bytes_are_added_up_in_doubles() {
+        let mut words: Vec<f32> = (0..14).map(|i| 1.0 / (i + 1) as f32).collect();
+        let mut doubles: Vec<f64> = words.iter().map(|word| f64::from(*word)).collect();
+        let sum = words[..].dot(0, 7, 7);
+        assert_eq!(sum.to_bits(), doubles[..].dot(0, 7, 7).to_bits());
+        words[..].set(3, 0.1);
+        assert_eq!(Memory::get(&mut words[..], 3), f64::from(0.1_f32));
     }
 
     #[test]

@@ -191,7 +191,7 @@ impl Runs<'_> {
     fn memory(&self, partitioned: bool) -> Result<Memory> {
         let lab = self.lab;
         let taps = self.options.coefficients as usize;
-        let bytes = (filter::doubles(taps) * size_of::<f64>()) as u64;
+        let bytes = (filter::words(taps) * size_of::<f64>()) as u64;
         let filter_pages = bytes.div_ceil(lab.page);
         let mut memory = lab.memory(pages(lab) + filter_pages + 2)?;
         let product = in_partition(lab, &mut memory)?;

@@ -86,7 +86,7 @@ impl Task {
     /// Words of its data.
     fn words(self, size: usize) -> usize {
         match self {
-            Task::Filter => filter::doubles(size),
+            Task::Filter => filter::words(size),
             Task::Cosine => cosine::doubles(size),
             Task::Fourier => fourier::doubles(size),
         }

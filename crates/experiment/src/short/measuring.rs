@@ -8,24 +8,29 @@ use machine::interrupts::Witness;
 use model::watch::Watch;
 use model::{Bytes, Duration, Error, Result};
 use partition::frame::Page;
+use partition::geometry::PAGE;
 use partition::{Colors, View};
 use std::hint::black_box;
 use std::time::Instant;
 use workload::{cosine::Cosine, filter::Filter, fourier::Fourier};
 
+/// Words of the filter (001 §5.2).
+type Word = f32;
+
 /// The task in its memory.
 enum Active<'a> {
-    Filter(Filter<'a>),
+    Filter(Filter<'a, Word>),
     Cosine(Cosine<'a>),
     Fourier(Fourier<'a>),
 }
 
 impl<'a> Active<'a> {
-    pub(super) fn new(task: Task, memory: &'a mut [f64], size: usize) -> Result<Self> {
+    pub(super) fn new(task: Task, memory: &'a mut View, size: usize) -> Result<Self> {
+        let memory = memory.bytes();
         Ok(match task {
-            Task::Filter => Active::Filter(Filter::new(memory, size)?),
-            Task::Cosine => Active::Cosine(Cosine::new(memory, size)?),
-            Task::Fourier => Active::Fourier(Fourier::new(memory, size)?),
+            Task::Filter => Active::Filter(Filter::new(bytemuck::cast_slice_mut(memory), size)?),
+            Task::Cosine => Active::Cosine(Cosine::new(bytemuck::cast_slice_mut(memory), size)?),
+            Task::Fourier => Active::Fourier(Fourier::new(bytemuck::cast_slice_mut(memory), size)?),
         })
     }
 
@@ -94,7 +99,7 @@ fn code_of<C: Clock>(task: Task) -> Vec<Page<'static>> {
     prepared::code(&[
         activate::<C> as fn(C, &mut Active<'static>, f64) -> u64 as usize,
         match task {
-            Task::Filter => Filter::step as fn(&mut Filter<'static>, f64) -> f64 as usize,
+            Task::Filter => Filter::step as fn(&mut Filter<'static, Word>, f64) -> f64 as usize,
             Task::Cosine => Cosine::step as fn(&mut Cosine<'static>, f64) -> f64 as usize,
             Task::Fourier => Fourier::step as fn(&mut Fourier<'static>, f64) -> f64 as usize,
         },
@@ -164,6 +169,14 @@ impl<C: Clock> Rig<'_, C> {
             step,
             whole,
         }
+    }
+
+    /// The shortest activation of as many as one scenario has, with nothing between: in
+    /// nanoseconds.
+    pub(super) fn least(&self, active: &mut Active<'_>, plan: &Plan<'_>) -> f64 {
+        activate(self.clock, active, 1.0);
+        let times = (0..plan.runs * plan.activations).map(|_| activate(self.clock, active, 1.0));
+        times.min().map_or(f64::NAN, |ticks| self.nanos(ticks))
     }
 
     /// All runs of one size. `None`: the user stopped it.
@@ -245,27 +258,28 @@ pub(super) fn measure<C: Clock>(
     let calibration = Calibration::of(clock, Duration::from_millis(20))?;
     let witness = Witness::new();
     check_colors(plan.colors, prepared.palette.colors())?;
-    let data = Colors::first(plan.colors);
     // Notes of an activation on the stack lie next to this.
     let mut below = 0_u64;
     black_box(&mut below);
     let mut own = code_of::<C>(plan.task);
     own.push(Page::under(&below));
-    let rest = prepared.colors_of(&own, watch)?.difference(&data);
+    let rest = prepared.colors_of(&own, watch)?;
     drop(own);
+    let data = prepared.first_beside(&rest, plan.colors)?;
     let ways = prepared.palette.cache.ways as usize;
-    let mut memory = prepared.pool.take(&data, ways * data.len())?;
+    let largest = plan.sizes.iter().map(|size| plan.task.wss(*size)).max();
+    let pages = largest.map_or(0, |wss| wss.get().div_ceil(PAGE as u64) as usize);
+    let mut memory = prepared.pool.take(&data, pages.max(ways * data.len()))?;
     let both = data.union(&rest);
     let watched = watched_colors(&prepared.others(&both), data.len());
     let sentinel = Sentinel::new(prepared.pool.take(&watched, ways * watched.len() / 2)?);
     let free = prepared.others(&both.union(&watched));
     let small = prepared.pool.take(&free, 2 * free.len())?;
+    let mut spread = prepared.pool.take(&free, pages.max(1))?;
     let translations = prepared.pool.take_all(&free, usize::MAX)?;
     let palette = prepared.palette;
     let mut before = Before {
-        flood: Flood::new(prepared, &data, &rest, &watched).ok_or_else(|| {
-            Error::new("no memory was made that can only be read: a defect of this program")
-        })?,
+        flood: Flood::new(prepared, &data, &rest, &watched)?,
         small,
         translations,
         lasts: std::time::Duration::ZERO,
@@ -297,7 +311,8 @@ pub(super) fn measure<C: Clock>(
         (plan.sizes.len() * plan.runs) as u64,
     );
     for size in plan.sizes.iter().copied() {
-        let mut active = Active::new(plan.task, bytemuck::cast_slice_mut(memory.bytes()), size)?;
+        let whole_ns = rig.least(&mut Active::new(plan.task, &mut spread, size)?, plan);
+        let mut active = Active::new(plan.task, &mut memory, size)?;
         let Some(samples) = rig.runs(&mut active, size, plan, watch) else {
             if seen.rows.is_empty() {
                 return Err(Error::new("stopped before the first size was done"));
@@ -305,7 +320,7 @@ pub(super) fn measure<C: Clock>(
             break;
         };
         seen.rows
-            .push(row_of(plan.task, size, plan.runs, &samples)?);
+            .push(row_of(plan.task, size, plan.runs, whole_ns, &samples)?);
         seen.samples.extend(samples);
     }
     Ok(seen)

@@ -68,9 +68,9 @@ struct Single {
     /// The processor [default: the first one]
     #[arg(long, value_name = "NUMBER")]
     cpu: Option<u32>,
-    /// How many colors are the task's
-    #[arg(long, value_name = "NUMBER", default_value_t = 4)]
-    colors: u16,
+    /// How many colors are the task's [default: 4; of the matrices 3, one for each]
+    #[arg(long, value_name = "NUMBER")]
+    colors: Option<u16>,
     /// How many runs
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,

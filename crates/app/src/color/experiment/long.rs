@@ -9,16 +9,12 @@ use std::fmt::Write as _;
 
 const MATRIX: [Scenario; 4] = slices::SCENARIOS;
 
-/// The table of Fig. 7.
+/// The tables of Fig. 7.
 pub fn matrix_text(seen: &slices::Seen) -> String {
     // Writing into a string cannot fail.
     let mut text = format!(
-        "{} products of 64x64 matrices in colors {}, code and stack in {}; one takes {:.1} us alone; {} runs\n",
-        seen.products,
-        seen.data,
-        seen.rest,
-        seen.product_ns / 1000.0,
-        seen.runs
+        "{} products of 64x64 matrices, code and stack in colors {}; {} runs\n",
+        seen.products, seen.rest, seen.runs
     );
     type Of = fn(&slices::Row) -> [f64; slices::SCENARIOS.len()];
     let tables: [(&str, Of, f64); 3] = [
@@ -38,18 +34,27 @@ pub fn matrix_text(seen: &slices::Seen) -> String {
             1000.0,
         ),
     ];
-    for (title, of, unit) in tables {
-        let _ = write!(text, "\n{title}\n{:>12}", "slice");
-        for scenario in MATRIX {
-            let _ = write!(text, " {:>13}", scenario.name());
-        }
-        text.push('\n');
-        for row in &seen.rows {
-            let _ = write!(text, "{:>12}", row.slice.to_string());
-            for value in of(row) {
-                let _ = write!(text, " {:>13.3}", value / unit);
+    for laid in &seen.layouts {
+        let _ = writeln!(
+            text,
+            "\n{} ({}); a product takes {:.1} us alone",
+            colors_of(laid),
+            laid.partition,
+            laid.product_ns / 1000.0
+        );
+        for (title, of, unit) in tables {
+            let _ = write!(text, "\n{title}\n{:>12}", "slice");
+            for scenario in MATRIX {
+                let _ = write!(text, " {:>13}", scenario.name());
             }
             text.push('\n');
+            for row in &laid.rows {
+                let _ = write!(text, "{:>12}", row.slice.to_string());
+                for value in of(row) {
+                    let _ = write!(text, " {:>13.3}", value / unit);
+                }
+                text.push('\n');
+            }
         }
     }
     let _ = writeln!(
@@ -68,6 +73,15 @@ pub fn matrix_text(seen: &slices::Seen) -> String {
     text
 }
 
+/// Which matrix has which colors.
+fn colors_of(laid: &slices::Laid) -> String {
+    let [a, b, c] = &laid.matrices;
+    match a == b && b == c {
+        true => format!("a, b and c in color {a}"),
+        false => format!("a in color {a}, b in {b}, c in {c}"),
+    }
+}
+
 /// Names of places on a logarithmic axis without those that would lie on the one before.
 fn apart(ticks: impl Iterator<Item = (f64, String)>) -> Vec<(f64, String)> {
     let mut kept: Vec<(f64, String)> = Vec::new();
@@ -79,11 +93,12 @@ fn apart(ticks: impl Iterator<Item = (f64, String)>) -> Vec<(f64, String)> {
     kept
 }
 
-/// Fig. 7.
+/// Fig. 7: a row for each layout.
 pub fn matrix_figure(seen: &slices::Seen) -> Result<Option<Figure>> {
-    let curves = |title: &str, of: fn(&slices::Row) -> [f64; slices::SCENARIOS.len()]| Curves {
-        title: title.to_owned(),
-        description: seen.rows.first().map_or_else(String::new, |row| {
+    type Of = fn(&slices::Row) -> [f64; slices::SCENARIOS.len()];
+    let curves = |laid: &slices::Laid, title: &str, of: Of| Curves {
+        title: format!("{title}, {}", of_colors(laid)),
+        description: laid.rows.first().map_or_else(String::new, |row| {
             format!(
                 "{title}: with slices of {}, {:.2} unpartitioned, {:.2} partitioned.",
                 row.slice,
@@ -94,7 +109,7 @@ pub fn matrix_figure(seen: &slices::Seen) -> Result<Option<Figure>> {
         x: "time slice".to_owned(),
         y: "times the shortest alone".to_owned(),
         logarithmic: true,
-        ticks: apart(seen.rows.iter().map(|r| {
+        ticks: apart(laid.rows.iter().map(|r| {
             (
                 r.slice.nanos() as f64,
                 r.slice
@@ -110,7 +125,7 @@ pub fn matrix_figure(seen: &slices::Seen) -> Result<Option<Figure>> {
             .map(|s| {
                 (
                     s,
-                    seen.rows
+                    laid.rows
                         .iter()
                         .map(|r| (r.slice.nanos() as f64, of(r)[s]))
                         .collect(),
@@ -118,30 +133,47 @@ pub fn matrix_figure(seen: &slices::Seen) -> Result<Option<Figure>> {
             })
             .collect(),
     };
+    let charts: Vec<Curves> = seen
+        .layouts
+        .iter()
+        .flat_map(|laid| {
+            [
+                curves(laid, "Longest run", |r| r.unpredictability),
+                curves(laid, "Median run", |r| r.typical),
+            ]
+        })
+        .collect();
     figure(
         "experiment-matrix",
         "A product of matrices, interrupted by floods of the cache",
         "After 001, Fig. 7: processor time of the products when the cache is flooded after each time slice.",
         &MATRIX.map(Scenario::name),
-        &[
-            curves("Longest run", |r| r.unpredictability),
-            curves("Median run", |r| r.typical),
-        ],
+        &charts,
     )
+}
+
+/// How much of the cache the matrices have.
+fn of_colors(laid: &slices::Laid) -> String {
+    let partition = laid.partition.to_string();
+    let partition = partition.replace("KiB", " KiB").replace("MiB", " MiB");
+    format!("96 KiB of matrices in a partition of {partition}")
 }
 
 /// Every run of Fig. 7.
 pub fn matrix_csv(seen: &slices::Seen) -> String {
-    let mut text = "slice_us,scenario,run,ns\n".to_owned();
-    for s in &seen.samples {
-        let _ = writeln!(
-            text,
-            "{},{},{},{:.0}",
-            s.slice.nanos() / 1000,
-            MATRIX[s.scenario].name(),
-            s.run,
-            s.ns
-        );
+    let mut text = "partition_bytes,slice_us,scenario,run,ns\n".to_owned();
+    for laid in &seen.layouts {
+        for s in &laid.samples {
+            let _ = writeln!(
+                text,
+                "{},{},{},{},{:.0}",
+                laid.partition.get(),
+                s.slice.nanos() / 1000,
+                MATRIX[s.scenario].name(),
+                s.run,
+                s.ns
+            );
+        }
     }
     text
 }
@@ -156,8 +188,9 @@ fn number(value: f64, decimals: usize) -> String {
 /// The tables of Fig. 8.
 pub fn combined_text(seen: &combined::Seen) -> String {
     let mut text = format!(
-        "a product of 64x64 matrices in colors {}, {:.1} us alone, interrupted by a filter of {} coefficients ({}), which has\ncolors {} when partitioned and the matrices' otherwise; medians of {} runs\n",
+        "a product of 64x64 matrices in colors {}, code and stack in {}, {:.1} us alone, interrupted by a filter of {} coefficients ({}),\nwhich has colors {} when partitioned and the matrices' otherwise; medians of {} runs\n",
         seen.data,
+        seen.rest,
         seen.product_ns / 1000.0,
         seen.coefficients,
         seen.filter_wss,

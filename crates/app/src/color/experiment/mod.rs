@@ -40,8 +40,7 @@ pub enum Which {
     Combined,
 }
 
-/// How an experiment on one processor is made. By default on the first processor, ten runs with
-/// four colors.
+/// How an experiment on one processor is made. By default on the first processor, ten runs.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Write table, picture, figures and raw samples into this directory.
@@ -50,8 +49,8 @@ pub struct Options {
     pub level: Option<u8>,
     /// The processor; `None`: the first one.
     pub cpu: Option<u32>,
-    /// How many colors are the task's. Default: 4.
-    pub colors: u16,
+    /// How many colors are the task's; `None`: 4, of the product of matrices 3, one for each.
+    pub colors: Option<u16>,
     /// How many runs. Default: 10.
     pub runs: u32,
     /// Activations of each scenario in a run of a short task. Default: 20.
@@ -66,11 +65,20 @@ impl Default for Options {
             output: None,
             level: None,
             cpu: None,
-            colors: 4,
+            colors: None,
             runs: 10,
             activations: 20,
             command: String::new(),
         }
+    }
+}
+
+impl Options {
+    fn colors_of(&self, which: Which) -> u16 {
+        self.colors.unwrap_or(match which {
+            Which::Matrix | Which::Combined => 3,
+            _ => 4,
+        })
     }
 }
 
@@ -119,19 +127,17 @@ impl Shown {
 /// The directory cannot be written; colors cannot be found for sure; it cannot be measured, or the
 /// user stopped it before anything was.
 pub fn run(which: Which, options: &Options, watch: &dyn Watch) -> Result<Shown> {
-    check_colors(which, options)?;
-    match which {
-        Which::Isolation => single(options, watch, |prepared| {
-            isolation(options, prepared, watch)
-        }),
-        Which::Filter => short_task(options, Task::Filter, "filter", watch),
-        Which::Cosine => short_task(options, Task::Cosine, "cosine", watch),
-        Which::Fourier => short_task(options, Task::Fourier, "fourier", watch),
-        Which::Matrix => single(options, watch, |prepared| matrix(options, prepared, watch)),
-        Which::Combined => single(options, watch, |prepared| {
-            combined(options, prepared, watch)
-        }),
-    }
+    let colors = options.colors_of(which);
+    check_colors(which, options, colors)?;
+    let runs = options.runs as usize;
+    single(options, watch, |prepared| match which {
+        Which::Isolation => isolation(options, colors, prepared, watch),
+        Which::Filter => short_task(options, (Task::Filter, "filter"), colors, prepared, watch),
+        Which::Cosine => short_task(options, (Task::Cosine, "cosine"), colors, prepared, watch),
+        Which::Fourier => short_task(options, (Task::Fourier, "fourier"), colors, prepared, watch),
+        Which::Matrix => matrix(&slices::run(prepared, colors, runs, watch)?),
+        Which::Combined => combined(&combined::run(prepared, colors, runs, watch)?),
+    })
 }
 
 /// Looks whether the cache can have so many colors for the task, before colors are searched. The
@@ -139,21 +145,20 @@ pub fn run(which: Which, options: &Options, watch: &dyn Watch) -> Result<Shown> 
 ///
 /// # Errors
 /// It cannot; no cache has colors.
-fn check_colors(which: Which, options: &Options) -> Result<()> {
+fn check_colors(which: Which, options: &Options, colors: u16) -> Result<()> {
     let platform = machine::this_machine()?.platform;
     let number = cache_with_colors(&platform, options.level, options.cpu)?.colors;
     let most = match which {
         Which::Matrix => number.saturating_sub(1),
         _ => number / 2,
     };
-    match (1..=most).contains(&options.colors) {
+    match (1..=most).contains(&colors) {
         true => Ok(()),
-        false => Err(Error::new(format!(
-            "{} of {number} colors cannot be the task's",
-            options.colors
-        ))
-        .at("--colors")
-        .remedy(format!("choose between 1 and {most}"))),
+        false => Err(
+            Error::new(format!("{colors} of {number} colors cannot be the task's"))
+                .at("--colors")
+                .remedy(format!("choose between 1 and {most}")),
+        ),
     }
 }
 
@@ -209,30 +214,28 @@ fn origin(machine: &Machine, command: &str) -> Provenance {
     }
 }
 
-fn matrix(options: &Options, prepared: &mut Prepared<'_>, watch: &dyn Watch) -> Result<Shown> {
-    let seen = slices::run(prepared, options.colors, options.runs as usize, watch)?;
+fn matrix(seen: &slices::Seen) -> Result<Shown> {
     Ok(Shown {
         name: "matrix",
-        text: long::matrix_text(&seen),
-        figure: long::matrix_figure(&seen)?,
-        figures: value(&seen)?,
+        text: long::matrix_text(seen),
+        figure: long::matrix_figure(seen)?,
+        figures: value(seen)?,
         provenance: Provenance::default(),
         stopped: None,
-        csv: long::matrix_csv(&seen),
+        csv: long::matrix_csv(seen),
         holds: true,
     })
 }
 
-fn combined(options: &Options, prepared: &mut Prepared<'_>, watch: &dyn Watch) -> Result<Shown> {
-    let seen = combined::run(prepared, options.colors, options.runs as usize, watch)?;
+fn combined(seen: &combined::Seen) -> Result<Shown> {
     Ok(Shown {
         name: "combined",
-        text: long::combined_text(&seen),
-        figure: long::combined_figure(&seen)?,
-        figures: value(&seen)?,
+        text: long::combined_text(seen),
+        figure: long::combined_figure(seen)?,
+        figures: value(seen)?,
         provenance: Provenance::default(),
         stopped: None,
-        csv: long::combined_csv(&seen),
+        csv: long::combined_csv(seen),
         holds: true,
     })
 }
@@ -242,29 +245,34 @@ fn value(seen: &impl Serialize) -> Result<serde_json::Value> {
     serde_json::to_value(seen).map_err(|e| Error::new(format!("cannot write the figures: {e}")))
 }
 
-/// The sizes of a task that its partition holds.
-fn sizes_within(task: Task, partition: Bytes) -> Result<Vec<usize>> {
-    let sizes: Vec<usize> = tasks::SIZES
+/// The sizes of a task that its partition holds; for the filter up to twice what it holds, where the
+/// partition is smaller than the working set.
+fn sizes_for(task: Task, partition: Bytes) -> Result<Vec<usize>> {
+    let mut sizes: Vec<usize> = tasks::SIZES
         .into_iter()
         .filter(|size| task.wss(*size) <= partition)
         .collect();
-    match sizes.is_empty() {
-        false => Ok(sizes),
-        true => Err(Error::new(format!("{partition} hold no task at all"))
+    let Some(mut largest) = sizes.last().copied() else {
+        return Err(Error::new(format!("{partition} hold no task at all"))
             .at("--colors")
-            .remedy("give it more")),
+            .remedy("give it more"));
+    };
+    while task == Task::Filter && task.wss(largest) <= partition {
+        largest *= 2;
+        sizes.push(largest);
     }
+    Ok(sizes)
 }
 
-fn partition(options: &Options, prepared: &Prepared<'_>) -> Bytes {
-    Bytes::new(prepared.palette.cache.of_one_color().get() * u64::from(options.colors))
+fn partition(colors: u16, prepared: &Prepared<'_>) -> Bytes {
+    Bytes::new(prepared.palette.cache.of_one_color().get() * u64::from(colors))
 }
 
-fn plan<'a>(options: &Options, task: Task, sizes: &'a [usize]) -> Plan<'a> {
+fn plan<'a>(options: &Options, task: Task, sizes: &'a [usize], colors: u16) -> Plan<'a> {
     Plan {
         task,
         sizes,
-        colors: options.colors,
+        colors,
         runs: options.runs as usize,
         activations: options.activations as usize,
     }
@@ -272,23 +280,29 @@ fn plan<'a>(options: &Options, task: Task, sizes: &'a [usize]) -> Plan<'a> {
 
 fn short_task(
     options: &Options,
-    task: Task,
-    name: &'static str,
+    (task, name): (Task, &'static str),
+    colors: u16,
+    prepared: &mut Prepared<'_>,
     watch: &dyn Watch,
 ) -> Result<Shown> {
-    single(options, watch, |prepared| {
-        let sizes = sizes_within(task, partition(options, prepared))?;
-        let seen = tasks::run(prepared, &plan(options, task, &sizes), watch)?;
-        shown(&seen, name, show::short_text(&seen), true)
-    })
+    let sizes = sizes_for(task, partition(colors, prepared))?;
+    let seen = tasks::run(prepared, &plan(options, task, &sizes, colors), watch)?;
+    shown(&seen, name, show::short_text(&seen), true)
 }
 
 /// The question whether a partition isolates.
-fn isolation(options: &Options, prepared: &mut Prepared<'_>, watch: &dyn Watch) -> Result<Shown> {
-    let half = partition(options, prepared).get() / 2;
-    let mut sizes = sizes_within(Task::Filter, partition(options, prepared))?;
+fn isolation(
+    options: &Options,
+    colors: u16,
+    prepared: &mut Prepared<'_>,
+    watch: &dyn Watch,
+) -> Result<Shown> {
+    let partition = partition(colors, prepared);
+    let mut sizes = sizes_for(Task::Filter, partition)?;
+    let half = partition.get() / 2;
     sizes.sort_by_key(|size| Task::Filter.wss(*size).get().abs_diff(half));
-    let seen = tasks::run(prepared, &plan(options, Task::Filter, &sizes[..1]), watch)?;
+    let plan = plan(options, Task::Filter, &sizes[..1], colors);
+    let seen = tasks::run(prepared, &plan, watch)?;
     let text = show::isolation_text(&seen);
     shown(&seen, "isolation", text, show::isolates(&seen))
 }

@@ -68,8 +68,8 @@ pub fn short_text(seen: &Seen) -> String {
     ] {
         let _ = write!(
             text,
-            "\n{title}\n{unit:>12} {:>8} {:>10}",
-            "memory", "c_min"
+            "\n{title}\n{unit:>12} {:>8} {:>10} {:>12}",
+            "memory", "c_min", "whole cache"
         );
         for scenario in SCENARIOS {
             let _ = write!(text, " {:>13}", scenario.name());
@@ -78,10 +78,11 @@ pub fn short_text(seen: &Seen) -> String {
         for row in &seen.rows {
             let _ = write!(
                 text,
-                "{:>12} {:>8} {:>7.2} us",
+                "{:>12} {:>8} {:>7.2} us {:>9.2} us",
                 row.size,
                 row.wss.to_string(),
-                row.least_ns / 1000.0
+                row.least_ns / 1000.0,
+                row.whole_ns / 1000.0
             );
             for value in of(row) {
                 let _ = write!(text, " {value:>13.2}");
@@ -103,6 +104,9 @@ pub fn short_text(seen: &Seen) -> String {
         sum(|r| r.disturbed),
         sum(|r| r.held),
         sum(|r| r.emptied),
+    );
+    text.push_str(
+        "whole cache: c_min where the task's memory has all colors; a partition that is smaller than the memory costs the rest\n",
     );
     text.push_str(paper(seen.task));
     text.push_str(&at_half(seen));
