@@ -28,10 +28,12 @@ SIX = ("release_ns", "scheduling_ns", "context_switch_ns", "ipi_latency_ns", "ti
 COSTS = {"delay_ns", "ways", "delays_ns", "tick_period_ns", *SIX}
 PROOFS = {"DEMAND": {"until", "points"}, "RESPONSES": {"jobs"}, "UTILIZATION": {"total"},
           "GFB": {"total", "largest"}, "GDM-DENSITY": {"total", "largest"}, "BAK": {"sides"},
-          "BCL": {"sides"}, "BCLI": {"rounds"}, "RTA": {"rounds"}, "GFP-RTA": {"responses"},
+          "BCLI": {"rounds"}, "RTA": {"rounds"}, "GFP-RTA": {"responses"},
+          "LOAD": {"until", "points"}, "FFDBF": {"speed", "until", "points"},
+          "BAR": {"until", "windows"},
           "PD2": {"quanta", "total"}, "NPS-F": {"slot_ns", "servers", "turns"}}
 REFUSALS = {"UTILIZATION": set(), "TASK": {"task"}, "DEMAND": {"until"},
-            "GFB": set(), "GDM-DENSITY": set(), "BAK": {"task"}, "BCL": {"task"},
+            "GFB": set(), "GDM-DENSITY": set(), "BAK": {"task"},
             "MISS": {"task", "releases_ns", "schedule"}}
 
 
@@ -49,10 +51,11 @@ def number(value):
     if type(value) is int and 0 <= value < 2 ** 64:
         return Q(value)
     demand_that(type(value) is str, "a number is none", Bad)
-    above, _, below = value.partition("/")
-    digits = all(part.isascii() and part.isdigit() for part in (above, below or "1"))
-    demand_that(digits and int(below or "1") != 0, "a number is none", Bad)
-    return Q(int(above), int(below or "1"))
+    above, slash, below = value.partition("/")
+    below = below if slash else "1"
+    digits = all(part.isascii() and part.isdigit() for part in (above, below))
+    demand_that(digits and int(below) != 0, "a number is none", Bad)
+    return Q(int(above), int(below))
 
 
 def index(value, most=2 ** 32):
@@ -102,8 +105,9 @@ def tagged(value, kinds):
     demand_that(type(value) is dict and value.get("by") in kinds, "a kind is not known", Bad)
     keys = kinds[value["by"]] | {"by"}
     fields(value, keys, keys)
-    read = {"until": number, "total": number, "largest": number, "points": row(pair),
-            "sides": row(pair), "responses": row(number), "jobs": row(row(number)),
+    read = {"until": number, "speed": number, "total": number, "largest": number,
+            "points": row(pair), "windows": row(row(pair)), "sides": row(pair),
+            "responses": row(number), "jobs": row(row(number)),
             "quanta": row(number), "slot_ns": number, "turns": row(turn),
             "servers": row(lambda n: index(n, 2 ** 64)),
             "rounds": row(row(lambda n: None if n is None else number(n))),
@@ -186,20 +190,26 @@ def deadline_before(tasks, t):
 
 def demand_holds(tasks, until, points):
     demand_that(all(t.e <= t.d for t in tasks) and load(tasks) <= 1, "the processor is overloaded")
-    if all(t.d >= t.p for t in tasks):
-        return
-    ahead = sum((t.e / t.p * max(t.p - t.d, 0) for t in tasks), Q(0))
-    fails_before = load(tasks) < 1 and until >= ahead / (1 - load(tasks)) \
-        and all(until >= t.d - t.p for t in tasks)
     is_over = until > 0 and sum(ceil(until / t.p) * t.e for t in tasks) <= until
-    demand_that(fails_before or is_over, "the demand may fail later")
+    demand_that(is_over or is_below_from(tasks, 1, until), "the demand may fail later")
+    is_below(1, lambda t: demand(tasks, t), lambda t: deadline_before(tasks, t), until, points)
+
+
+def is_below_from(tasks, rate, t):
+    """Is the demand at most rate * t from t on? It is at most U*t + the sum of max(0, e - u*D)."""
+    ahead = sum((max(0, k.e - k.e / k.p * k.d) for k in tasks), Q(0))
+    return load(tasks) <= rate and ahead <= (rate - load(tasks)) * t
+
+
+def is_below(rate, due, last_before, until, points):
+    """Is due(t) at most rate * t for all t, if nothing can fail beyond `until`?"""
     left = until + 1
     for t, stated in points:
-        demand_that(demand(tasks, t) == stated <= t, f"the demand by {t} is not as stated")
-        last = deadline_before(tasks, left)
-        demand_that(last is None or last <= t, f"a deadline after {t} is left out")
-        left = min(left, stated)
-    demand_that(deadline_before(tasks, left) is None, f"what is due before {left} is left out")
+        demand_that(due(t) == stated <= rate * t, f"the demand by {t} is not as stated")
+        last = last_before(left)
+        demand_that(last is None or last <= t, f"times after {t} are left out")
+        left = min(left, stated / rate)
+    demand_that(last_before(left) is None, f"what is due before {left} is left out")
 
 
 def before_done(here_tasks, rank, k, job, w):
@@ -302,18 +312,6 @@ def others(tasks, k):
     return [i for i in range(len(tasks)) if i != k]
 
 
-def bcl(tasks, m, k):
-    d, slack = tasks[k].d, tasks[k].d - tasks[k].e
-
-    def work(t):
-        jobs = (d - t.d) // t.p + 1
-        return jobs * t.e + min(t.e, max(0, d - jobs * t.p))
-    works = [work(tasks[i]) for i in others(tasks, k)]
-    left, right = sum((min(w, slack) for w in works), Q(0)), m * slack
-    some_ends = any(0 < w <= slack for w in works)
-    return left, right, slack >= 0 and (left < right or (left == right and some_ends))
-
-
 def within(t, length, slack):
     return length // t.p * t.e + min(t.e, max(0, length % t.p - slack))
 
@@ -336,12 +334,16 @@ def rounds_hold(rounds, count, slack_of):
     demand_that(count == 0 or (rounds and None not in rounds[-1]), "a task does not pass")
 
 
+def brought(tasks, k, slacks):
+    return [within(tasks[i], tasks[k].d, slacks[i]) for i in others(tasks, k)]
+
+
 def bcli(here, rounds):
     tasks, m = here.reduced(False), here.m
 
     def slack_of(k, slack, slacks):
         most = tasks[k].d - tasks[k].e
-        works = [within(tasks[i], tasks[k].d, slacks[i]) for i in others(tasks, k)]
+        works = brought(tasks, k, slacks)
         holds = sum(min(w, most) for w in works) <= m * (most - slack) and is_short(works, m, most)
         return slack if holds else None
     rounds_hold(rounds, len(tasks), slack_of)
@@ -361,6 +363,12 @@ def rta(here, rounds):
     rounds_hold(rounds, len(tasks), slack_of)
 
 
+def carried_in(m, works):
+    """Of works without and with what is carried in, the most in all if m - 1 tasks carry in."""
+    more = sorted((max(0, b - a) for a, b in works), reverse=True)
+    return sum(a for a, _ in works) + sum(more[:m - 1])
+
+
 def gfp_rta(here, responses):
     tasks, m = here.reduced(True), here.m
     is_whole = all(r.denominator == 1 for r in responses)
@@ -371,13 +379,54 @@ def gfp_rta(here, responses):
                  for i, t in enumerate(tasks) if here.ranks[i] < here.ranks[k]]
 
         def interference(z):
-            more = sorted((max(0, min(b, z) - min(a, z)) for a, b in works), reverse=True)
-            return sum(min(a, z) for a, _ in works) + sum(more[:m - 1])
+            return carried_in(m, [(min(a, z), min(b, z)) for a, b in works])
         x = window - task.e
         half = x + Q(1, 2)
         holds = interference(x) < m * x or (interference(x) == m * x
                                             and interference(half) < m * half)
         demand_that(x >= 0 and window <= task.d and holds, f"{window} bounds no response")
+
+
+def load_holds(here, until, points):
+    tasks, m = here.tasks, here.m
+    largest = max((t.e / min(t.d, t.p) for t in tasks), default=Q(0))
+    mu = m - (m - 1) * largest
+    whole = ceil(mu) - 1
+    rate = max(mu - whole * largest, whole - (whole - 1) * largest)
+    fits = largest <= 1 and is_below_from(tasks, rate, until)
+    demand_that(fits, "a task is too dense, or the demand may fail later")
+    is_below(rate, lambda t: demand(tasks, t), lambda t: deadline_before(tasks, t), until, points)
+
+
+def ffdbf(here, speed, until, points):
+    tasks, rate = here.reduced(False), here.m - (here.m - 1) * speed
+    is_speed = speed <= 1 and all(t.e <= speed * t.d for t in tasks)
+    demand_that(is_speed and is_below_from(tasks, rate, until), "no speed, or it may fail later")
+
+    def due(t):
+        return sum((t // k.p * k.e + max(0, k.e - speed * max(0, k.d - t % k.p)) for k in tasks),
+                   Q(0))
+    is_below(rate, due, lambda t: deadline_before(tasks, t), until, points)
+
+
+def bar(here, until, windows):
+    tasks, m = here.reduced(False), here.m
+    demand_that(len(windows) == len(tasks) and m > 1 and until > 0, "windows are missing")
+    longest = max((t.e for t in tasks), default=Q(0))
+    rate = m - (2 * m - 1) * longest / until
+    demand_that(is_below_from(tasks, rate, until), f"a window beyond {until} may fail")
+    for k, (task, stated) in enumerate(zip(tasks, windows)):
+        def due(window):
+            works = []
+            for i, t in enumerate(tasks):
+                own, limit = (t.e, t.d) if i == k else (0, task.e - 1)
+                works.append([min(work - own, window - limit)
+                              for work in (demand([t], window), within(t, window, 0))])
+            return carried_in(m, works) / m + task.e
+
+        def last_before(left):
+            return ceil(left) - 1 if ceil(left) - 1 >= task.d else None
+        is_below(1, due, last_before, until, stated)
 
 
 # Claims.
@@ -404,15 +453,21 @@ def holds(here, proof):
     elif (by == "GFB" and edf) or (by == "GDM-DENSITY" and here.is_fixed):
         found = densities(here, here.reduced(here.is_fixed), by != "GFB")
         demand_that(found == (proof["total"], proof["largest"], True), "the densities do not fit")
-    elif by in ("BAK", "BCL") and edf:
-        tasks, test = here.reduced(False), bak if by == "BAK" else bcl
+    elif by == "BAK" and edf:
+        tasks = here.reduced(False)
         demand_that(len(tasks) == len(proof["sides"]), "not every task has its inequality")
         for k, (left, right) in enumerate(proof["sides"]):
-            demand_that(test(tasks, here.m, k) == (left, right, True), f"it fails for task {k}")
+            demand_that(bak(tasks, here.m, k) == (left, right, True), f"it fails for task {k}")
     elif by in ("BCLI", "RTA") and edf:
         (bcli if by == "BCLI" else rta)(here, proof["rounds"])
     elif by == "GFP-RTA" and here.is_fixed:
         gfp_rta(here, proof["responses"])
+    elif by == "LOAD" and edf and not is_delayed:
+        load_holds(here, proof["until"], proof["points"])
+    elif by == "FFDBF" and edf:
+        ffdbf(here, proof["speed"], proof["until"], proof["points"])
+    elif by == "BAR" and edf:
+        bar(here, proof["until"], proof["windows"])
     elif by == "PD2" and here.order == "quanta":
         quanta_hold(here, proof["quanta"], proof["total"])
     elif by == "NPS-F" and here.order == "servers":
@@ -437,8 +492,8 @@ def is_refused(here, why):
         return misses(here, k, why["releases_ns"], why["schedule"])
     if (by == "GFB" and edf) or (by == "GDM-DENSITY" and here.is_fixed):
         return not densities(here, here.reduced(by != "GFB", True), by != "GFB")[2]
-    if by in ("BAK", "BCL") and edf:
-        return not (bak if by == "BAK" else bcl)(here.reduced(False, True), here.m, k)[2]
+    if by == "BAK" and edf:
+        return not bak(here.reduced(False, True), here.m, k)[2]
     raise AssertionError("the refusal is not one for this policy and place")
 
 

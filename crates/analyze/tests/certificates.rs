@@ -8,6 +8,7 @@ use analyze::{Guarantee, overheads, registry};
 use model::assignment::{Serve, Slots, Timetable};
 use model::watch::Silent;
 use model::{Assignment, Bytes, CpuId, Details, Duration, Platform, Profile, TaskSet, Timing};
+use num_rational::BigRational;
 use policy::Spec;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -33,6 +34,23 @@ const POLICIES: [&str; 12] = [
 
 /// Policies for tasks with deadlines equal to periods, in whole milliseconds for the last.
 const RESERVED: [&str; 3] = ["nps-f", "c-nps-f:size=2", "pd2"];
+
+/// What proves a yes; BAK very seldom proves what GFB does not.
+const KINDS: [&str; 13] = [
+    "DEMAND",
+    "RESPONSES",
+    "UTILIZATION",
+    "GFB",
+    "GDM-DENSITY",
+    "BCLI",
+    "RTA",
+    "GFP-RTA",
+    "LOAD",
+    "FFDBF",
+    "BAR",
+    "PD2",
+    "NPS-F",
+];
 
 fn sets() -> u64 {
     std::env::var("WARMSET_CERTIFICATE_SETS").map_or(5_000, |n| n.parse().expect("a number"))
@@ -164,10 +182,15 @@ fn every_certificate_verifies() {
     let (mut yes, mut margins, mut refuted, mut missing, mut not_shown) = (0, 0, 0, 0, 0);
     let mut without: BTreeMap<String, u32> = BTreeMap::new();
     let mut reserved: BTreeMap<(&str, bool), u64> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in 0..sets() {
         let trial = Trial::of(seed);
         let text = serde_json::to_string(&trial.certificate(&profile)).unwrap();
         missing += u64::from(text.contains("\"by\":\"MISS\""));
+        for kind in KINDS {
+            let proof = format!("\"proof\":{{\"by\":\"{kind}\"");
+            *kinds.entry(kind).or_default() += text.matches(&proof).count() as u64;
+        }
         let report = verify::verify(&text).unwrap_or_else(|e| panic!("{seed}: {e}: {text}"));
         for (_, why) in report.without {
             *without.entry(reason(&why)).or_default() += 1;
@@ -189,7 +212,10 @@ fn every_certificate_verifies() {
     println!(
         "{yes} yes, {margins} margins, {refuted} refuted ({missing} by a schedule that misses), {not_shown} not shown; without: {without:#?}"
     );
-    println!("of servers and quanta, yes or not: {reserved:?}");
+    println!("of servers and quanta, yes or not: {reserved:?}; proofs: {kinds:?}");
+    for (kind, count) in kinds {
+        assert!(count > 0, "no proof by {kind}");
+    }
     for policy in RESERVED {
         let yes = reserved.get(&(policy, true)).copied().unwrap_or(0);
         assert!(yes > sets() / 100, "too few of {policy}");
@@ -239,7 +265,7 @@ fn mutated(document: &Value, random: &mut Random) -> Value {
         "soft",
         "GFB",
         "BAK",
-        "BCL",
+        "LOAD",
         "p-edf",
         "g-edf",
     ];
@@ -426,8 +452,64 @@ fn places_hold(claim: &Value, set: &TaskSet, guarantee: Guarantee, delay: u64) -
                 t.wcet >= given.saturating_add(Duration::from_nanos(delay))
             });
         let holds = policies::decide(&alone, &platform, &policy, guarantee, &Costs::NONE);
-        long_enough && holds.unwrap() == Some(true)
+        let holds = holds.unwrap() == Some(true);
+        long_enough && (holds || holds_by_definition(&place["proof"], &tasks, m))
     })
+}
+
+/// Does LOAD or FFDBF hold at every deadline, at the first 100,000 of each task? The tests of this
+/// crate approximate the load, and try some speeds only.
+fn holds_by_definition(proof: &Value, tasks: &[Timing], m: u32) -> bool {
+    let whole = |n: u64| BigRational::from_integer(n.into());
+    let part = |n: Duration, of: Duration| BigRational::new(n.nanos().into(), of.nanos().into());
+    let densities = || tasks.iter().map(|t| part(t.wcet, t.deadline.min(t.period)));
+    let (others, largest) = (whole(u64::from(m) - 1), densities().max().unwrap());
+    let speed: Option<BigRational> = match proof["by"].as_str() {
+        Some("LOAD") => None,
+        Some("FFDBF") => Some(match &proof["speed"] {
+            Value::String(text) => text.parse().unwrap(),
+            number => whole(number.as_u64().unwrap()),
+        }),
+        _ => return false,
+    };
+    let rate = match &speed {
+        Some(speed) if *speed < largest || *speed > whole(1) => return false,
+        Some(_) if tasks.iter().any(|t| t.deadline > t.period) => return false,
+        Some(speed) => &others + whole(1) - &others * speed,
+        None => {
+            let mu = &others + whole(1) - &others * &largest;
+            let up = mu.ceil();
+            let one = &mu - (&up - whole(1)) * &largest;
+            one.max(&up - whole(1) - (&up - whole(2)) * &largest)
+        }
+    };
+    let due = |t: u64| -> BigRational {
+        let of = |task: &Timing| {
+            let (e, p, d) = (
+                task.wcet.nanos(),
+                task.period.nanos(),
+                task.deadline.nanos(),
+            );
+            let Some(speed) = &speed else {
+                return whole(t.checked_sub(d).map_or(0, |since| (since / p + 1) * e));
+            };
+            let last = whole(e) - speed * whole(d.saturating_sub(t % p));
+            whole(t / p * e) + last.max(whole(0))
+        };
+        tasks.iter().map(of).sum()
+    };
+    let utilization: BigRational = tasks.iter().map(|t| part(t.wcet, t.period)).sum();
+    if utilization >= rate {
+        return utilization == rate && tasks.iter().all(|t| t.deadline >= t.period);
+    }
+    // No more is due than U·t and one job of each task.
+    let all: u64 = tasks.iter().map(|t| t.wcet.nanos()).sum();
+    let last = (whole(all) / (&rate - utilization)).ceil();
+    tasks.iter().all(|t| {
+        let deadlines = (0..100_000).map(|job| t.deadline.nanos() + job * t.period.nanos());
+        let mut deadlines = deadlines.take_while(|t| whole(*t) <= last);
+        deadlines.all(|t| due(t) <= &rate * whole(t))
+    }) && densities().all(|density| density <= whole(1))
 }
 
 /// Does no refusal of a place contradict the test that it names?
@@ -445,7 +527,7 @@ fn is_refused(place: &Value, set: &TaskSet) -> bool {
 
 fn no_false_certificate_verifies() {
     let profile = xeon();
-    let (mut reserved, mut others) = ([0; 2], [0; 2]);
+    let (mut reserved, mut points, mut others) = ([0; 2], [0; 2], [0; 2]);
     for seed in 0..sets() {
         let mut trial = Trial::of(seed);
         trial.accounting = Accounting::OneDelay;
@@ -456,26 +538,102 @@ fn no_false_certificate_verifies() {
         if document["claims"].as_array().unwrap().is_empty() {
             continue;
         }
-        // Proofs of reservations have many numbers more.
+        // Proofs of reservations have many numbers more, and those by points come seldom.
         let is_reserved = RESERVED.contains(&trial.policy);
+        let text = document.to_string();
+        let has_points = ["LOAD", "FFDBF", "BAR"].iter().any(|by| text.contains(by));
         let mut random = Random::new(!seed);
-        for _ in 0..if is_reserved { 5 } else { 1 } {
+        for _ in 0..if is_reserved || has_points { 5 } else { 1 } {
             let changed = mutated(&document, &mut random);
             let verified = verify::verify(&changed.to_string()).is_ok_and(|r| r.is_verified());
             if verified {
                 assert!(is_true(&changed), "{seed}: {changed}\nfrom {document}");
             }
-            let counts = if is_reserved {
-                &mut reserved
-            } else {
-                &mut others
+            let counts = match (is_reserved, has_points) {
+                (true, _) => &mut reserved,
+                (false, true) => &mut points,
+                (false, false) => &mut others,
             };
             counts[usize::from(verified)] += 1;
         }
     }
-    for (of, [refused, kept]) in [("servers and quanta", reserved), ("others", others)] {
+    let all = [
+        ("servers and quanta", reserved),
+        ("LOAD, FFDBF and BAR", points),
+        ("others", others),
+    ];
+    for (of, [refused, kept]) in all {
         println!("{of}: {refused} mutations are refused, {kept} are true as well");
         assert!(refused > kept && kept > 0);
+    }
+}
+
+/// Proofs by points: none can be left out, stated otherwise, or reach from elsewhere, and FFDBF has
+/// no speed below a density or above that of a processor.
+fn proofs_by_points_need_all_that_they_have() {
+    let profile = xeon();
+    let mut tried: BTreeMap<String, u64> = BTreeMap::new();
+    for seed in 0..sets() / 2 {
+        let document = serde_json::to_value(Trial::of(seed).certificate(&profile)).unwrap();
+        let mut paths = Vec::new();
+        leaves(&document, "", &mut paths);
+        let proofs = paths
+            .iter()
+            .filter_map(|path| path.strip_suffix("/proof/by"));
+        for proof in proofs.map(|place| format!("{place}/proof")) {
+            let kind = document.pointer(&format!("{proof}/by")).unwrap();
+            let (kind, lists) = match kind.as_str().unwrap() {
+                "BAR" => {
+                    let windows = document.pointer(&format!("{proof}/windows")).unwrap();
+                    let count = windows.as_array().unwrap().len();
+                    let list = |k: usize| format!("{proof}/windows/{k}");
+                    ("BAR", (0..count).map(list).collect::<Vec<_>>())
+                }
+                kind @ ("LOAD" | "FFDBF") => (kind, vec![format!("{proof}/points")]),
+                _ => continue,
+            };
+            let refused = |what: &str, change: &dyn Fn(&mut Value)| {
+                let mut changed = document.clone();
+                change(&mut changed);
+                let verified = verify::verify(&changed.to_string()).is_ok_and(|r| r.is_verified());
+                assert!(!verified, "{seed}: {what} of {proof}: {changed}");
+            };
+            for list in &lists {
+                let points = document.pointer(list).unwrap().as_array().unwrap().len();
+                for at in (0..points).step_by(points / 10 + 1) {
+                    refused("a point left out", &|d| {
+                        let points = d.pointer_mut(list).unwrap().as_array_mut().unwrap();
+                        points.remove(at);
+                    });
+                    refused("less is due", &|d| {
+                        *d.pointer_mut(&format!("{list}/{at}/1")).unwrap() = Value::from("1/7");
+                    });
+                    *tried.entry(kind.to_owned()).or_default() += 1;
+                }
+            }
+            let has_points = |list: &String| document.pointer(list).unwrap()[0].is_array();
+            if lists.iter().any(has_points) {
+                let until = |d: &mut Value, n: u64| {
+                    *d.pointer_mut(&format!("{proof}/until")).unwrap() = Value::from(n);
+                };
+                refused("nothing due from 0 on", &|d| until(d, 0));
+                refused("a bound above the points", &|d| until(d, u64::MAX));
+            }
+            if kind == "FFDBF" {
+                for speed in ["1/1000000007", "1000001/1000000", "0"] {
+                    refused("a false speed", &|d| {
+                        *d.pointer_mut(&format!("{proof}/speed")).unwrap() = Value::from(speed);
+                    });
+                }
+            }
+        }
+    }
+    println!("points left out, and stated otherwise: {tried:?}");
+    for kind in ["LOAD", "FFDBF", "BAR"] {
+        assert!(
+            tried.get(kind).is_some_and(|n| *n > 0),
+            "no point by {kind}"
+        );
     }
 }
 
@@ -526,5 +684,6 @@ fn both_verifiers_agree() -> Outcome {
 testing::tests!(
     every_certificate_verifies,
     no_false_certificate_verifies,
+    proofs_by_points_need_all_that_they_have,
     both_verifiers_agree
 );

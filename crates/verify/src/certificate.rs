@@ -1,7 +1,6 @@
 //! What stands in a certificate: the fields of the file, as `docs/certificates.md` explains them.
 //! A field that is not listed here makes the file unreadable: nothing in a certificate goes unread.
 
-use num_bigint::BigInt;
 use num_rational::BigRational;
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,18 +16,10 @@ pub struct Number(pub Q);
 impl TryFrom<Value> for Number {
     type Error = &'static str;
     fn try_from(value: Value) -> Result<Self, Self::Error> {
-        let text = match value {
-            Value::Number(number) => number.to_string(),
-            Value::String(text) => text,
-            _ => String::new(),
-        };
-        let is_number = |t: &str| t.len() < 10_000 && t.bytes().all(|b| b.is_ascii_digit());
-        let digits = |t: &str| is_number(t).then(|| t.parse::<BigInt>().ok()).flatten();
-        let (above, below) = text.split_once('/').unwrap_or((&text, "1"));
-        match (digits(above), digits(below)) {
-            (Some(above), Some(below)) if below != BigInt::ZERO => Ok(Number(Q::new(above, below))),
-            _ => Err("a number is not written in digits or as a fraction"),
-        }
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let is_short = text.len() < 10_000 && text.bytes().all(|b| b.is_ascii_digit() || b == b'/');
+        let read = is_short.then(|| text.parse().ok()).flatten();
+        read.map(Number).ok_or("a number is not written in digits or as a fraction")
     }
 }
 
@@ -129,10 +120,12 @@ pub enum Proof {
     Gfb { total: Number, largest: Number },
     GdmDensity { total: Number, largest: Number },
     Bak { sides: Vec<[Number; 2]> },
-    Bcl { sides: Vec<[Number; 2]> },
     Bcli { rounds: Vec<Vec<Option<Number>>> },
     Rta { rounds: Vec<Vec<Option<Number>>> },
     GfpRta { responses: Vec<Number> },
+    Bar { until: Number, windows: Vec<Vec<[Number; 2]>> },
+    Load { until: Number, points: Vec<[Number; 2]> },
+    Ffdbf { speed: Number, until: Number, points: Vec<[Number; 2]> },
     Pd2 { quanta: Vec<Number>, total: Number },
     NpsF { slot_ns: Number, servers: Vec<usize>, turns: Vec<Turn> },
 }
@@ -148,6 +141,5 @@ pub enum Refusal {
     Gfb {},
     GdmDensity {},
     Bak { task: usize },
-    Bcl { task: usize },
     Miss { task: usize, releases_ns: Vec<Vec<Number>>, schedule: Vec<Piece> },
 }

@@ -54,25 +54,20 @@ impl<'c> Set<'c> {
         let task = |e: &Entry| {
             let times = [&e.wcet_ns, &e.period_ns, &e.deadline_ns, &e.jitter_ns, &e.blocking_ns];
             let [wcet, period, deadline, jitter, blocking] = times.map(|t| t.0.clone());
-            let task = Task { wcet, period, deadline, jitter, blocking };
             let are_whole = times.iter().chain([&&e.phase_ns]).all(|t| t.0.is_integer());
             let is_time = |t: &&Number| !t.0.is_zero() && t.0 <= q(u64::MAX);
             let are_times = are_whole && times[..3].iter().all(is_time);
             require!(are_times, "a time of task `{}` is zero, a fraction or endless", e.task);
-            Ok(task)
+            Ok(Task { wcet, period, deadline, jitter, blocking })
         };
         Ok(Set { read, tasks: read.tasks.iter().map(task).collect::<Result<_, _>>()? })
     }
 
     /// The same with WCETs in so many thousandths of these, rounded up.
     fn scaled(&self, thousandths: &Q) -> Self {
-        let scale =
-            |t: &Task| Task { wcet: (&t.wcet * thousandths / q(1_000)).ceil(), ..t.clone() };
-        Set { read: self.read, tasks: self.tasks.iter().map(scale).collect() }
-    }
-
-    pub fn name(&self, task: usize) -> &str {
-        &self.read.tasks[task].task
+        let scale = |wcet: &Q| (wcet * thousandths / q(1_000)).ceil();
+        let tasks = self.tasks.iter().map(|t| Task { wcet: scale(&t.wcet), ..t.clone() });
+        Set { read: self.read, tasks: tasks.collect() }
     }
 
     /// The way in which a job resumes that was on one processor and comes to another.
@@ -96,16 +91,9 @@ impl<'c> Set<'c> {
 /// Which job goes first. Given: by the priorities of the set, the larger first; without any, by its
 /// order. Any: first in, first out. Then the orders of EDF-WM, EDF-fm, NPS-F and PD2.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[rustfmt::skip]
 pub enum Order {
-    Deadlines,
-    RateMonotonic,
-    DeadlineMonotonic,
-    Given,
-    Any,
-    Slices,
-    Turns,
-    Servers,
-    Quanta,
+    Deadlines, RateMonotonic, DeadlineMonotonic, Given, Any, Slices, Turns, Servers, Quanta,
 }
 
 impl Order {
@@ -199,19 +187,18 @@ fn are_places(set: &Set<'_>, order: Order, claim: &Claim) -> Result<(), String> 
         require!(are_all && are_whole, "on {on:?} not every task has a whole WCET and its part");
         require!(place.tasks.is_sorted_by(|a, b| a < b), "on {on:?} tasks are not in their order");
         for task in &place.tasks {
-            let is_allowed = set.read.tasks.get(*task).is_some_and(|entry| entry.allows(on));
+            let is_allowed = set.read.tasks.get(*task).is_some_and(|entry| allows(entry, on));
             require!(is_allowed, "task {task} does not exist, or may not run on {on:?}");
             counts[*task] += 1;
         }
     }
-    let is_once =
-        |but: Option<usize>| counts.iter().enumerate().all(|(t, n)| Some(t) == but || *n <= 1);
+    let is_once = |but| counts.iter().enumerate().all(|(t, n)| Some(t) == but || *n <= 1);
     let in_order = match (claim.says, claim.stuck) {
         (Says::Yes, None) => (0..counts.len()).all(|task| is_whole(set, order, claim, task)),
         (_, None) => !claim.places.is_empty() && is_once(None),
         (Says::NotShown, Some(stuck)) if stuck < counts.len() => {
             // Each place that the task may use has been tried, with others that are there once.
-            let left = free.iter().any(|cpu| set.read.tasks[stuck].allows(&[*cpu]));
+            let left = free.iter().any(|cpu| allows(&set.read.tasks[stuck], &[*cpu]));
             !left && counts[stuck] == claim.places.len() && is_once(Some(stuck))
         }
         _ => false,
@@ -238,10 +225,8 @@ fn is_whole(set: &Set<'_>, order: Order, claim: &Claim, task: usize) -> bool {
     }
 }
 
-impl Entry {
-    fn allows(&self, cpus: &[u32]) -> bool {
-        self.processors.as_ref().is_none_or(|own| cpus.iter().all(|cpu| own.contains(cpu)))
-    }
+fn allows(entry: &Entry, cpus: &[u32]) -> bool {
+    entry.processors.as_ref().is_none_or(|own| cpus.iter().all(|cpu| own.contains(cpu)))
 }
 
 /// Why no schedule of the policy keeps the guarantee: of the tasks as they were given, without
@@ -254,7 +239,7 @@ fn refuted(set: &Set<'_>, order: Order, width: Option<usize>, why: &Refusal) -> 
     let all = Here::of(set, order, &together);
     // Every task may be released at any time, if none has a phase.
     let any_time = set.is_hard() && entries.iter().all(|e| e.phase_ns.0.is_zero());
-    let anywhere = width == Some(cpus.len()) && entries.iter().all(|e| e.allows(cpus));
+    let anywhere = width == Some(cpus.len()) && entries.iter().all(|e| allows(e, cpus));
     match why {
         Refusal::Utilization {} | Refusal::Task { .. } => all.is_refused(why),
         Refusal::Demand { .. } if any_time => all.is_refused(why),

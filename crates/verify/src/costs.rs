@@ -110,10 +110,8 @@ fn own_delays(here: &Here<'_>, costs: &Costs) -> Result<Vec<Q>, String> {
 /// completes: of any other, or by piece of those that it can preempt there.
 fn disturbed(here: &Here<'_>, delays: &[Q]) -> Vec<Q> {
     let by_piece = here.set.read.rule == Rule::ByPiece;
-    // No job waits where there are no more tasks than processors.
-    if by_piece && here.m > 1 && delays.len() <= here.m {
-        return vec![Q::zero(); delays.len()];
-    }
+    // No job waits on several processors where there are no more tasks than these.
+    let waits = !by_piece || here.m == 1 || delays.len() > here.m;
     // With jitter or priorities of its own a task with a longer deadline may go first.
     let is_ordered = by_piece && here.order != Order::Any && !here.set.is_unordered();
     let can_preempt = |k: usize, other: usize| match (is_ordered, here.order.is_fixed()) {
@@ -122,7 +120,7 @@ fn disturbed(here: &Here<'_>, delays: &[Q]) -> Vec<Q> {
         (true, false) => here.m > 1 || here.tasks[k].deadline < here.tasks[other].deadline,
     };
     let longest = |k: usize| {
-        let others = (0..delays.len()).filter(|other| *other != k && can_preempt(k, *other));
+        let others = (0..delays.len()).filter(|i| *i != k && waits && can_preempt(k, *i));
         others.map(|other| delays[other].clone()).max().unwrap_or_default()
     };
     (0..delays.len()).map(longest).collect()

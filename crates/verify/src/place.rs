@@ -2,7 +2,9 @@
 
 use crate::certificate::{Number, Place, Proof, Q, Refusal};
 use crate::claim::{Order, Set, Task, q, utilization};
-use crate::{many, replay, single, slots};
+use crate::many::{bak, densities_fit, ffdbf, load};
+use crate::slots::{fit, serve};
+use crate::{many, replay, single};
 use num_traits::Zero;
 
 /// The tasks of one place with their overheads.
@@ -50,33 +52,31 @@ impl<'a> Here<'a> {
     }
 
     pub fn name(&self, at: usize) -> &str {
-        self.set.name(self.ids[at])
+        &self.set.read.tasks[self.ids[at]].task
     }
 
     /// Does the proof hold, and is it one for this policy and this guarantee?
     pub fn holds(&self, proof: &Proof) -> Result<(), String> {
         let (edf, fixed) = (self.order == Order::Deadlines, self.order.is_fixed());
-        let (quanta, served) = (self.order == Order::Quanta, self.order == Order::Servers);
-        let is_plain = self.m == 1 && !self.tasks.iter().any(Task::is_delayed);
-        let due = is_plain && (edf || self.order == Order::Slices);
+        let (quanta, nps) = (self.order == Order::Quanta, self.order == Order::Servers);
+        let is_delayed = self.tasks.iter().any(Task::is_delayed);
+        let due = self.m == 1 && !is_delayed && (edf || self.order == Order::Slices);
         let soft = !self.set.is_hard() && (edf || matches!(self.order, Order::Any | Order::Turns));
         match proof {
             Proof::Demand { until, points } if due => single::demand_fits(self, &until.0, points),
             Proof::Responses { jobs } if fixed && self.m == 1 => single::responses_hold(self, jobs),
             Proof::Utilization { total } if soft => self.is_bounded(total),
-            Proof::Gfb { total, largest } if edf => many::densities_fit(self, total, largest),
-            Proof::GdmDensity { total, largest } if fixed => {
-                many::densities_fit(self, total, largest)
-            }
-            Proof::Bak { sides } if edf => many::all_hold(self, sides, many::bak),
-            Proof::Bcl { sides } if edf => many::all_hold(self, sides, many::bcl),
+            Proof::Gfb { total, largest } if edf => densities_fit(self, total, largest),
+            Proof::GdmDensity { total, largest } if fixed => densities_fit(self, total, largest),
+            Proof::Bak { sides } if edf => many::all_hold(self, sides),
             Proof::Bcli { rounds } if edf => many::bcli(self, rounds),
             Proof::Rta { rounds } if edf => many::rta(self, rounds),
             Proof::GfpRta { responses } if fixed => many::gfp_rta(self, responses),
-            Proof::Pd2 { quanta: counts, total } if quanta => slots::fit(self, counts, total),
-            Proof::NpsF { slot_ns, servers, turns } if served => {
-                slots::serve(self, slot_ns, servers, turns)
-            }
+            Proof::Load { until, points } if edf && !is_delayed => load(self, &until.0, points),
+            Proof::Ffdbf { speed, until, points } if edf => ffdbf(self, &speed.0, &until.0, points),
+            Proof::Bar { until, windows } if edf => many::bar(self, &until.0, windows),
+            Proof::Pd2 { quanta: counts, total } if quanta => fit(self, counts, total),
+            Proof::NpsF { slot_ns, servers, turns } if nps => serve(self, slot_ns, servers, turns),
             _ => Err("the proof is not one for this policy, place and guarantee".to_owned()),
         }
     }
@@ -100,8 +100,7 @@ impl<'a> Here<'a> {
             }
             Refusal::Gfb {} if edf => !many::densities(self, &reduced(false)?)?.2,
             Refusal::GdmDensity {} if fixed => !many::densities(self, &reduced(true)?)?.2,
-            Refusal::Bak { task } if edf => !many::bak(&reduced(false)?, self.m, at(task)?).2,
-            Refusal::Bcl { task } if edf => !many::bcl(&reduced(false)?, self.m, at(task)?).2,
+            Refusal::Bak { task } if edf => !bak(&reduced(false)?, self.m, at(task)?).is_sorted(),
             _ => return Err("the refusal is not one for this policy and place".to_owned()),
         };
         require!(fails, "a test is said to refuse the tasks, and does not");

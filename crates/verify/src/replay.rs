@@ -4,6 +4,7 @@ use crate::certificate::{Number, Piece, Q};
 use crate::claim::q;
 use crate::place::Here;
 use num_traits::Zero;
+use std::collections::BTreeSet;
 
 /// Does the schedule leave a job of a task incomplete at its deadline? An error if it is no schedule
 /// of the policy.
@@ -26,10 +27,8 @@ pub fn misses(
             let due = release + &tasks[k].deadline;
             Some((if here.order.is_fixed() { q(here.ranks[k]) } else { due }, release, k))
         };
-        let mut first: Vec<(Q, &Q, usize)> = (0..tasks.len()).filter_map(pending).collect();
-        first.sort();
-        let mut first: Vec<usize> = first.into_iter().take(here.m).map(|job| job.2).collect();
-        first.sort_unstable();
+        let jobs: BTreeSet<(Q, &Q, usize)> = (0..tasks.len()).filter_map(pending).collect();
+        let first: BTreeSet<usize> = jobs.into_iter().take(here.m).map(|job| job.2).collect();
         let are_first = first.iter().map(|k| &here.ids[*k]).eq(runs);
         require!(are_first, "from {now} on other jobs run than those that are stated");
         let next = |r: &Vec<Number>| r.get(r.partition_point(|t| t.0 <= now)).map(|t| t.0.clone());

@@ -40,11 +40,8 @@ pub fn serve(
             differs || other.until_ns.0 <= turn.from_ns.0 || turn.until_ns.0 <= other.from_ns.0
         };
         let is_inside = turn.from_ns.0 <= turn.until_ns.0 && turn.until_ns.0 <= *slot;
-        let are_apart = is_inside && turns[..at].iter().all(is_apart);
-        require!(
-            are_apart && here.cpus.contains(&turn.processor),
-            "turn {at} is not within the slot, or not apart from the others"
-        );
+        let is_alone = here.cpus.contains(&turn.processor) && turns[..at].iter().all(is_apart);
+        require!(is_inside && is_alone, "turn {at} is not within the slot, or not apart");
     }
     require!(server_of.len() == here.tasks.len(), "not every task has its server");
     for server in server_of {
@@ -56,8 +53,7 @@ pub fn serve(
         require!(shortest >= *slot && slot > &q(0), "a period is shorter than the slot");
         let slots = (shortest / slot).floor();
         let enough = utilization(&tasks) * ((&slots + q(1)) * slot - &x) <= slots * &x;
-        let holds = enough && tasks.iter().all(is_plain);
-        require!(holds, "server {server} is not served for as long as it needs");
+        require!(enough && tasks.iter().all(is_plain), "server {server} is not served long enough");
     }
     Ok(())
 }

@@ -253,9 +253,6 @@ pub enum Proof {
     Bak {
         sides: Vec<[Number; 2]>,
     },
-    Bcl {
-        sides: Vec<[Number; 2]>,
-    },
     Bcli {
         rounds: Vec<Vec<Option<Number>>>,
     },
@@ -264,6 +261,19 @@ pub enum Proof {
     },
     GfpRta {
         responses: Vec<Number>,
+    },
+    Load {
+        until: Number,
+        points: Vec<[Number; 2]>,
+    },
+    Ffdbf {
+        speed: Number,
+        until: Number,
+        points: Vec<[Number; 2]>,
+    },
+    Bar {
+        until: Number,
+        windows: Vec<Vec<[Number; 2]>>,
     },
     Pd2 {
         quanta: Vec<Number>,
@@ -304,9 +314,6 @@ pub enum Refusal {
     Gfb,
     GdmDensity,
     Bak {
-        task: usize,
-    },
-    Bcl {
         task: usize,
     },
     Miss {

@@ -474,8 +474,12 @@ impl Certifier<'_> {
             }
             (Tests::Deadlines, 1) => single::demand_proof(here),
             (Tests::Priorities, 1) => single::response_proof(here),
-            (Tests::Deadlines, _) => several::edf_proof(here)
-                .ok_or_else(|| without("what LOAD, FFDBF, BAR or a long RTA alone accepts")),
+            (Tests::Deadlines, _) => {
+                several::edf_proof(here).ok_or_else(|| match here.is_delayed() {
+                    true => without("LOAD with blocking or jitter, or a long FFDBF, BAR or RTA"),
+                    false => without("a long LOAD, FFDBF, BAR or RTA"),
+                })
+            }
             (Tests::Priorities, _) => {
                 several::fixed_proof(here).ok_or_else(|| without("a long GFP-RTA"))
             }

@@ -4,12 +4,12 @@
 //! has to say why, not only whether.
 
 use super::format::{Number, Proof, Refusal};
-use super::{Here, big, nanos};
+use super::{Here, big, nanos, single};
 use crate::carries::{self, Carries};
 use model::Timing;
 use num_integer::Integer;
 use num_rational::BigRational;
-use num_traits::Zero as _;
+use num_traits::{ToPrimitive as _, Zero as _};
 
 /// The most rounds of a proof, and the most steps to one bound.
 const MOST_ROUNDS: usize = 100;
@@ -56,13 +56,6 @@ pub(super) fn edf_proof(here: &Here) -> Option<Proof> {
             let sides = sides.into_iter().map(|(a, b)| [big(a), big(b)]).collect();
             return Some(Proof::Bak { sides });
         }
-        let sides: Vec<_> = (0..tasks.len()).map(|k| bcl(&tasks, m, k)).collect();
-        if sides.iter().all(|(_, _, holds)| *holds) {
-            let both = |(a, b, _): (i128, i128, bool)| [a.into(), b.into()];
-            return Some(Proof::Bcl {
-                sides: sides.into_iter().map(both).collect(),
-            });
-        }
         let rounds = rounds(&tasks, |k, slacks| {
             bcli(&tasks, m, k, slacks).map(|s| (s, s))
         });
@@ -70,7 +63,15 @@ pub(super) fn edf_proof(here: &Here) -> Option<Proof> {
             return Some(Proof::Bcli { rounds });
         }
     }
-    let tasks = reduced(here, Carries::Sporadic)?;
+    rta_proof(here)
+        .or_else(|| load_proof(here))
+        .or_else(|| ffdbf_proof(here))
+        .or_else(|| bar_proof(here))
+}
+
+/// A proof by RTA.
+fn rta_proof(here: &Here) -> Option<Proof> {
+    let (tasks, m) = (reduced(here, Carries::Sporadic)?, here.m);
     let rounds = rounds(&tasks, |k, slacks| {
         let response = rta(&tasks, m, k, slacks)?;
         Some((response, nanos(tasks[k].deadline) - response))
@@ -137,8 +138,6 @@ pub(super) fn refusals(here: &Here, is_fixed: bool) -> Vec<Refusal> {
     };
     let failing = (0..tasks.len()).find(exceeds);
     all.extend(failing.map(|k| Refusal::Bak { task: here.ids[k] }));
-    let failing = (0..tasks.len()).find(|k| !bcl(&tasks, m, *k).2);
-    all.extend(failing.map(|k| Refusal::Bcl { task: here.ids[k] }));
     all
 }
 
@@ -155,21 +154,118 @@ fn bak(tasks: &[Timing], m: i128, k: usize) -> (BigRational, BigRational) {
     (tasks.iter().map(term).sum(), whole(m * d - (m - 1) * e))
 }
 
-/// Both sides of BCL for task k, and whether its condition holds.
-fn bcl(tasks: &[Timing], m: i128, k: usize) -> (i128, i128, bool) {
-    let d = nanos(tasks[k].deadline);
-    let slack = d - nanos(tasks[k].wcet);
-    let work = |i: usize| {
-        let (e, p) = (nanos(tasks[i].wcet), nanos(tasks[i].period));
-        let jobs = Integer::div_floor(&(d - nanos(tasks[i].deadline)), &p) + 1;
-        jobs * e + e.min((d - jobs * p).max(0))
-    };
-    let work: Vec<i128> = others(tasks, k).map(work).collect();
-    let left: i128 = work.iter().map(|w| *w.min(&slack)).sum();
-    let right = m * slack;
-    let some_ends = work.iter().any(|w| *w > 0 && *w <= slack);
-    let holds = slack >= 0 && (left < right || (left == right && some_ends));
-    (left, right, holds)
+/// A proof by LOAD, for the load as it is, not as the test approximates it.
+fn load_proof(here: &Here) -> Option<Proof> {
+    let (tasks, m) = (&here.tasks, here.m);
+    let largest = tasks.iter().map(|t| t.density().to_big()).max()?;
+    if here.is_delayed() || largest > whole(1) {
+        return None;
+    }
+    let mu = whole(m) - whole(m - 1) * &largest;
+    let below = mu.ceil() - whole(1);
+    let first = mu - &below * &largest;
+    let rate = first.max(&below - (&below - whole(1)) * &largest);
+    let due = |t: i128| whole(single::demand(tasks, t));
+    let (until, points) = single::points_below(tasks, &rate, due)?;
+    Some(Proof::Load { until, points })
+}
+
+/// One over the step of the speeds that FFDBF tries.
+const SPEEDS: i128 = 50;
+
+/// A proof by FFDBF, for the first speed that does.
+fn ffdbf_proof(here: &Here) -> Option<Proof> {
+    let (tasks, m) = (reduced(here, Carries::Deadlines)?, here.m);
+    let largest = tasks.iter().map(density).max()?;
+    let step = |n: i128| BigRational::new(n.into(), SPEEDS.into());
+    let above = (1..=SPEEDS).map(step).filter(|speed| *speed > largest);
+    std::iter::once(largest.clone())
+        .chain(above)
+        .find_map(|speed| {
+            let due = |t: i128| tasks.iter().map(|k| forced(k, &speed, t)).sum();
+            let rate = whole(m) - whole(m - 1) * &speed;
+            let (until, points) = single::points_below(&tasks, &rate, due)?;
+            let speed = big(speed.clone());
+            Some(Proof::Ffdbf {
+                speed,
+                until,
+                points,
+            })
+        })
+}
+
+/// FF(t): what a task has to execute within t, even on a processor of this speed.
+fn forced(task: &Timing, speed: &BigRational, t: i128) -> BigRational {
+    let (e, p, d) = (nanos(task.wcet), nanos(task.period), nanos(task.deadline));
+    let missing = (d - t % p).max(0);
+    let last = whole(e) - speed * whole(missing);
+    whole(t / p * e) + last.max(BigRational::zero())
+}
+
+/// A proof by BAR, in whole nanoseconds: a coarser unit accepts less.
+fn bar_proof(here: &Here) -> Option<Proof> {
+    let (tasks, m) = (reduced(here, Carries::Deadlines)?, here.m);
+    let longest = nanos(tasks.iter().map(|t| t.wcet).max()?);
+    let (mut idle, mut ahead) = (whole(m), whole((2 * m - 1) * longest));
+    for t in &tasks {
+        let u = t.utilization().to_big();
+        ahead += &u * whole(nanos(t.period) - nanos(t.deadline));
+        idle -= u;
+    }
+    if m < 2 || idle <= BigRational::zero() {
+        return None;
+    }
+    let until = (ahead / idle).ceil().to_integer().to_i128()?;
+    if until >> 100 != 0 {
+        return None;
+    }
+    let mut left = single::MOST;
+    let of = |k: usize| windows(&tasks, m, k, until, &mut left);
+    let windows = (0..tasks.len()).map(of).collect::<Option<_>>()?;
+    let until = until.into();
+    Some(Proof::Bar { until, windows })
+}
+
+/// The windows of a task from the longest down, each with the length from which on the condition
+/// holds then: the work of all is no more up to it, and it is due by then. `left`: how many more
+/// may be listed.
+fn windows(
+    tasks: &[Timing],
+    m: i128,
+    k: usize,
+    until: i128,
+    left: &mut usize,
+) -> Option<Vec<[Number; 2]>> {
+    let (e, d) = (nanos(tasks[k].wcet), nanos(tasks[k].deadline));
+    let mut listed = Vec::new();
+    let mut window = until;
+    while window >= d {
+        let bring = |i: usize| {
+            let t = &tasks[i];
+            let both = [
+                single::demand(&tasks[i..=i], window),
+                work_within(t, window, 0),
+            ];
+            let (own, limit) = if i == k { (e, d) } else { (0, e - 1) };
+            both.map(|work| (work - own).min(window - limit))
+        };
+        let work: Vec<[i128; 2]> = (0..tasks.len()).map(bring).collect();
+        let mut more: Vec<i128> = work.iter().map(|[a, b]| b - a).collect();
+        more.sort_unstable_by(|a, b| b.cmp(a));
+        let carried: i128 = more.iter().take(usize::try_from(m - 1).ok()?).sum();
+        let from = BigRational::new(
+            (work.iter().map(|w| w[0]).sum::<i128>() + carried).into(),
+            m.into(),
+        );
+        let from = from + whole(e);
+        *left = left.checked_sub(1)?;
+        if from > whole(window) {
+            return None;
+        }
+        listed.push([window.into(), big(from.clone())]);
+        window = from.ceil().to_integer().to_i128()? - 1;
+    }
+    Some(listed)
 }
 
 fn others(tasks: &[Timing], k: usize) -> impl Iterator<Item = usize> {

@@ -5,25 +5,25 @@
 
 use super::format::{Number, Proof, Refusal};
 use super::{Here, big, nanos, search};
-use model::{Duration, Extras};
+use model::{Duration, Extras, Timing};
 use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One as _, ToPrimitive as _, Zero as _};
 
 /// The most points and jobs that a proof lists.
-const MOST: usize = 100_000;
+pub(super) const MOST: usize = 100_000;
 
 /// h(t).
-fn demand(here: &Here, t: i128) -> i128 {
-    let due = here.tasks.iter().filter(|task| nanos(task.deadline) <= t);
+pub(super) fn demand(tasks: &[Timing], t: i128) -> i128 {
+    let due = tasks.iter().filter(|task| nanos(task.deadline) <= t);
     let jobs = |d: i128, p: i128| (t - d) / p + 1;
     due.map(|task| jobs(nanos(task.deadline), nanos(task.period)) * nanos(task.wcet))
         .sum()
 }
 
 /// The latest deadline of a job before t.
-fn deadline_before(here: &Here, t: i128) -> Option<i128> {
-    let due = here.tasks.iter().filter(|task| nanos(task.deadline) < t);
+fn deadline_before(tasks: &[Timing], t: i128) -> Option<i128> {
+    let due = tasks.iter().filter(|task| nanos(task.deadline) < t);
     due.map(|task| {
         let (d, p) = (nanos(task.deadline), nanos(task.period));
         (t - d - 1) / p * p + d
@@ -77,9 +77,9 @@ fn busy_period(here: &Here) -> Option<i128> {
 fn points(here: &Here, until: i128) -> Option<(bool, Vec<[i128; 2]>)> {
     let mut points = Vec::new();
     let mut open = until + 1;
-    while let Some(last) = deadline_before(here, open) {
+    while let Some(last) = deadline_before(&here.tasks, open) {
         // The demand is the same from that deadline up to here.
-        let h = demand(here, last);
+        let h = demand(&here.tasks, last);
         points.push([last, h]);
         if h > last {
             return Some((false, points));
@@ -90,6 +90,44 @@ fn points(here: &Here, until: i128) -> Option<(bool, Vec<[i128; 2]>)> {
         open = h;
     }
     Some((true, points))
+}
+
+/// From where the demand, or that of FFDBF, is at most rate·t, and the points that show the same of
+/// all times before. `None`: it is more, or there are too many.
+pub(super) fn points_below(
+    tasks: &[Timing],
+    rate: &BigRational,
+    due: impl Fn(i128) -> BigRational,
+) -> Option<(Number, Vec<[Number; 2]>)> {
+    let whole = |n: i128| BigRational::from_integer(n.into());
+    let (mut idle, mut ahead) = (rate.clone(), BigRational::zero());
+    for t in tasks {
+        let u = t.utilization().to_big();
+        let early = whole(nanos(t.wcet)) - &u * whole(nanos(t.deadline));
+        ahead += early.max(BigRational::zero());
+        idle -= u;
+    }
+    let until = match (ahead.is_zero(), idle.is_zero()) {
+        _ if idle < BigRational::zero() => return None,
+        (true, _) => 0,
+        (false, true) => return None,
+        (false, false) => (ahead / idle).ceil().to_integer().to_i128()?,
+    };
+    if until >> 100 != 0 {
+        return None;
+    }
+    let mut points = Vec::new();
+    let mut open = until + 1;
+    while let Some(last) = deadline_before(tasks, open) {
+        let h = due(last);
+        let from = &h / rate;
+        if from > whole(last) || points.len() > MOST {
+            return None;
+        }
+        points.push([last.into(), big(h)]);
+        open = from.ceil().to_integer().to_i128()?;
+    }
+    Some((until.into(), points))
 }
 
 /// Why EDF meets every deadline of tasks that it holds.
