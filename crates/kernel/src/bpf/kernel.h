@@ -42,9 +42,13 @@ struct sched_ext_entity {
 	u64 slice;
 };
 
+struct cpumask {
+	unsigned long bits[1];
+};
+
 struct task_struct {
 	int pid;
-	int on_cpu;
+	const struct cpumask *cpus_ptr;
 	unsigned short migration_disabled;
 	struct sched_ext_entity scx;
 };
@@ -99,9 +103,6 @@ struct sched_ext_ops {
 #define SCX_OPS_ENQ_LAST (1ULL << 1)
 #define SCX_OPS_SWITCH_PARTIAL (1ULL << 3)
 #define SCX_DSQ_GLOBAL (1ULL << 63 | 1)
-#define SCX_DSQ_LOCAL (1ULL << 63 | 2)
-#define SCX_DSQ_LOCAL_ON (1ULL << 63 | 1ULL << 62)
-#define SCX_ENQ_PREEMPT (1ULL << 32)
 #define SCX_KICK_PREEMPT (1ULL << 1)
 #define SCX_SLICE_DFL 20000000ULL
 #define SCX_SLICE_INF (~0ULL)

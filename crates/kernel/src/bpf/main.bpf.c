@@ -7,8 +7,8 @@
  * noted under it and followed by one decision, `decide`, which links jobs to processors: of the
  * ready jobs of a domain of k processors the k first by key have one (002 §2.2.2, §2.2.3). Linking
  * is data only. A processor whose link has changed is interrupted, and takes the task of its link
- * in `dispatch`. Jobs that no processor takes stay in the custody of this program: the kernel keeps
- * them in no queue.
+ * in `dispatch`. A task that can run and is on no processor is in custody: in a queue of its own,
+ * from which the processor that it is linked to takes it.
  *
  * A job is never on two processors. A task that is linked elsewhere while it still runs comes into
  * custody when it has left its processor, and only then that processor calls the one that it is
@@ -30,10 +30,12 @@
 char _license[] SEC("license") = "GPL";
 
 extern void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags) __ksym;
-extern u32 scx_bpf_dispatch_nr_slots(void) __ksym;
-extern void scx_bpf_dispatch_cancel(void) __ksym;
+extern s32 scx_bpf_create_dsq(u64 dsq, s32 node) __ksym;
+extern bool scx_bpf_dsq_move_to_local(u64 dsq) __ksym;
+extern s32 scx_bpf_dsq_nr_queued(u64 dsq) __ksym;
 extern void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
-extern s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+extern void scx_bpf_error_bstr(char *format, u64 *data, u32 size) __ksym;
+extern bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *set) __ksym;
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 extern void bpf_task_release(struct task_struct *p) __ksym;
 
@@ -215,6 +217,7 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	link = tasks[index].link;
 	bpf_spin_unlock(&lock->lock);
+	scx_bpf_dsq_insert(p, index, SCX_SLICE_INF, enq_flags);
 	if (woke)
 		tell(now, cpu, WAKE_UP, index, job, 0, 0);
 	/* The processor that waits for it is called when it is really here. */
@@ -223,26 +226,36 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 	call(changed);
 }
 
-/* The run is over, and tasks may be in custody: each is dispatched. What is not in custody the
- * kernel drops.
- */
+/* The run is over, and tasks may be in custody: a processor takes any of them. */
 static __noinline int let_go(void)
 {
 	u32 i;
 
 	bpf_for(i, 0, plan.tasks) {
-		struct task_struct *p;
-
-		if (!scx_bpf_dispatch_nr_slots())
+		if (scx_bpf_dsq_move_to_local(at(i)))
 			break;
-		p = bpf_task_from_pid(plan.thread[at(i + let_go_from)]);
-		if (!p)
-			continue;
-		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, 0);
-		bpf_task_release(p);
 	}
-	/* Another one is first next time: there may be more tasks than a processor may dispatch. */
-	let_go_from++;
+	return 0;
+}
+
+/* A task is in custody, and does not come to the processor that it is linked to. */
+static __noinline int ask_again(u32 index, s32 cpu)
+{
+	struct task_struct *p = bpf_task_from_pid(plan.thread[at(index)]);
+	bool may;
+
+	if (!p)
+		return 0;
+	may = bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	bpf_task_release(p);
+	if (may) {
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	} else {
+		static char format[] = "the affinity of task %llu leaves processor %llu out";
+		u64 words[] = { index, cpu };
+
+		scx_bpf_error_bstr(format, words, sizeof(words));
+	}
 	return 0;
 }
 
@@ -251,7 +264,6 @@ SEC("struct_ops/dispatch")
 void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 {
 	s32 slot = slot_of(cpu), index;
-	struct task_struct *p;
 
 	if (over) {
 		let_go();
@@ -266,25 +278,27 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 		prev->scx.slice = SCX_SLICE_INF;
 		return;
 	}
-	/* Where it is not in custody yet, the kernel drops this, and `enqueue` calls again. */
-	p = bpf_task_from_pid(plan.thread[index]);
-	if (!p)
-		return;
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
-	/* Must it not leave its processor now? Programs such as these are run with that forbidden to the
-	 * task that is switched out: it is over at once, and asked for again. Else it is in the midst of
-	 * a section of the kernel, which has to end there; `running` gives it a moment for it. Only now
-	 * it is known that the task is in custody, and does not begin such a section.
+	/* Where it is not in custody yet, `enqueue` calls again. A task must not be put into this
+	 * processor's queue before: the kernel drops that, but it has given the task a new slice by
+	 * then, with which another processor keeps it that is about to give it away.
 	 */
-	if (p->migration_disabled && scx_bpf_task_cpu(p) != cpu) {
-		scx_bpf_dispatch_cancel();
-		if (p->on_cpu)
-			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-		else
-			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p),
-					   SCX_SLICE_INF, SCX_ENQ_PREEMPT);
-	}
-	bpf_task_release(p);
+	if (scx_bpf_dsq_move_to_local(index))
+		return;
+	/* Else it may be on its way off its processor, with a program such as this one run in its name,
+	 * which forbids that it migrates: that is over at once.
+	 */
+	if (scx_bpf_dsq_nr_queued(index) > 0)
+		ask_again(index, cpu);
+}
+
+/* May a task not leave its processor? Programs such as this one are run with that forbidden to the
+ * current task, which says nothing.
+ */
+static bool is_bound(const struct task_struct *p)
+{
+	bool own = (s32)bpf_get_current_pid_tgid() == p->pid;
+
+	return p->migration_disabled > own;
 }
 
 SEC("struct_ops/running")
@@ -297,6 +311,9 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	bool misplaced, settled, resumes;
 	u64 now, job = 0;
 
+	if (over && p->scx.slice > SCX_SLICE_DFL)
+		/* It comes from custody, and others may be left there. */
+		p->scx.slice = SCX_SLICE_DFL;
 	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS)
 		return;
 	now = clock();
@@ -334,7 +351,8 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	}
 	if (settled)
 		tell_ways(1ULL << cpu, now, OVERHEAD_END);
-	if (misplaced && p->migration_disabled)
+	/* It has to come to the end of what it is in, here, and the kernel keeps it here until then. */
+	if (misplaced && is_bound(p))
 		watch_misplaced(cpu, now);
 	else if (misplaced)
 		scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
@@ -469,7 +487,7 @@ void BPF_PROG(warmset_update_idle, s32 cpu, bool idle)
 	}
 }
 
-/* Nobody runs, and nobody has run. */
+/* Nobody runs, and nobody has run; each task has its queue, by its number. */
 SEC("struct_ops.s/init")
 s32 BPF_PROG(warmset_init)
 {
@@ -487,6 +505,12 @@ s32 BPF_PROG(warmset_init)
 		cpus[i % MAX_CPUS].serves = NONE;
 		cpus[i % MAX_CPUS].due = NONE;
 		cpus[i % MAX_CPUS].interrupted = NONE;
+	}
+	bpf_for(i, 0, plan.tasks) {
+		s32 error = scx_bpf_create_dsq(at(i), NONE);
+
+		if (error)
+			return error;
 	}
 	return 0;
 }

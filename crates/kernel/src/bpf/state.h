@@ -162,7 +162,6 @@ struct cpu cpus[MAX_CPUS];
 struct domain domains[MAX_DOMAINS];
 /* The run is over: tasks come and go as they like. */
 u32 over SEC(".data.over");
-u32 let_go_from;
 /* How many tasks have come into custody at least once. */
 u32 inside SEC(".data.inside");
 
