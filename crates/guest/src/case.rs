@@ -1,11 +1,11 @@
 //! What is tried in the guest: lines of a file, each a case.
 //!
-//! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME]`: the set is `random:N:U:SEED`, N
-//! tasks of total utilization U with periods from 10 ms to 60 ms, or the name of a file of the
-//! guest. A case whose name begins with `sim-` is compared with the simulator.
+//! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]`: the set is
+//! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms, or the name of
+//! a file of the guest; each task has a working set of that size. A case whose name begins with `sim-` is compared with the simulator.
 
 use generate::{Amount, Method, Range, Recipe};
-use model::{Duration, Enforcement, Error, Ratio, Result, TaskSet};
+use model::{Bytes, Details, Duration, Enforcement, Error, Ratio, Result, TaskSet};
 use policy::Spec;
 
 /// One of them.
@@ -26,6 +26,8 @@ pub struct Case {
     /// The process that runs it is killed (signal 9) so long after its start, and everything must be
     /// as it was before.
     pub kill: Option<Duration>,
+    /// The working set of each task; policies that ask for none need none.
+    pub wss: Option<Bytes>,
 }
 
 /// Reads a file of cases. Empty lines and those that begin with `#` say nothing.
@@ -55,12 +57,14 @@ fn one(line: &str) -> Result<Case> {
         enforcement: Enforcement::Off,
         execution: "0.9".parse()?,
         kill: None,
+        wss: None,
     };
     for word in words {
         match word.split_once('=') {
             Some(("enforcement", how)) => case.enforcement = how.parse()?,
             Some(("execution", part)) => case.execution = part.parse()?,
             Some(("kill", after)) => case.kill = Some(after.parse()?),
+            Some(("wss", size)) => case.wss = Some(size.parse()?),
             _ => return Err(bad()),
         }
     }
@@ -73,10 +77,20 @@ impl Case {
     /// # Errors
     /// No such set.
     pub fn tasks(&self, file: impl Fn(&str) -> Result<String>) -> Result<TaskSet> {
-        match self.set.strip_prefix("random:") {
+        let set = match self.set.strip_prefix("random:") {
             Some(given) => random(given),
             None => model::taskfile::from_toml(&file(&self.set)?),
-        }
+        }?;
+        let Some(wss) = self.wss else {
+            return Ok(set);
+        };
+        let known = |task| set.details(task).cloned();
+        let details = set.ids().map(|task| Details {
+            wss: Some(wss),
+            ..known(task).unwrap_or_else(|| Details::named(set.name(task)))
+        });
+        let details = details.collect();
+        set.with_details(details)
     }
 }
 
@@ -107,16 +121,22 @@ fn random(given: &str) -> Result<TaskSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::TaskId;
 
     #[test]
     fn lines_are_cases() {
-        let text = "# a remark\n\nx g-edf 1s random:5:1.5:7 enforcement=exact execution=1.2\n";
+        let text = "# a remark\n\nx g-edf 1s random:5:1.5:7 enforcement=exact execution=1.2\n\
+                    y ca-edf 1s random:5:1.5:7 wss=2MiB\n";
         let cases = read(text).unwrap();
-        assert_eq!(cases.len(), 1);
+        assert_eq!(cases.len(), 2);
         assert_eq!(cases[0].enforcement, Enforcement::Exact);
         let set = cases[0].tasks(|_| unreachable!()).unwrap();
         assert_eq!(set.len(), 5);
         assert_eq!(set, cases[0].tasks(|_| unreachable!()).unwrap());
+        assert_eq!(set.wss(TaskId(4)), None);
+        let given = cases[1].tasks(|_| unreachable!()).unwrap();
+        assert_eq!(given.timings(), set.timings());
+        assert_eq!(given.wss(TaskId(4)), Some(Bytes::from_mib(2)));
         for bad in [
             "x g-edf 1s",
             "x g-edf 1s random:5",

@@ -2,12 +2,13 @@
 
 use crate::archive;
 use crate::decisions::{self, Compared};
-use model::{Duration, Error, Result};
+use model::{CpuId, Duration, Error, Instant, Result};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 use trace::check::Options;
-use trace::{Checker, EventKind, Reader, Sink, VecSink, Verdict};
+use trace::{Checker, Event, EventKind, Overhead, Reader, Sink, VecSink, Verdict};
 
 /// What is allowed.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +74,27 @@ pub fn unpack(archive: &Path, into: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// The longest time for which a decision was on its way to a processor: while it is, nobody minds
+/// what runs there.
+fn longest_way(events: &[Event]) -> Option<(CpuId, Duration)> {
+    // The one that was sent last ends first: a decision is made while another one is on its way.
+    let mut sent: BTreeMap<CpuId, Vec<Instant>> = BTreeMap::new();
+    let mut longest = None;
+    for event in events {
+        let Some(cpu) = event.cpu() else { continue };
+        if event.overhead_kind() != Some(Overhead::IpiLatency) {
+            continue;
+        }
+        let sent = sent.entry(cpu).or_default();
+        if event.kind == EventKind::OverheadBegin {
+            sent.push(event.time);
+        } else if let Some(begun) = sent.pop() {
+            longest = longest.max(Some((event.time.since(begun), cpu)));
+        }
+    }
+    longest.map(|(time, cpu)| (cpu, time))
+}
+
 /// Judges one trace.
 ///
 /// # Errors
@@ -106,6 +128,12 @@ pub fn judge(path: &Path, limits: &Limits) -> Result<Judged> {
         faults.push(format!(
             "decisions are overdue by {} at 999 of 1000",
             Duration::from_nanos(verdict.overdue.p999_ns)
+        ));
+    }
+    if let Some((cpu, longest)) = longest_way(&all.events).filter(|w| w.1 > limits.tolerance) {
+        faults.push(format!(
+            "a choice was on its way to P{} for {longest}",
+            cpu.0
         ));
     }
     let cpus = header.platform.usable().len() as u64;
@@ -155,4 +183,32 @@ pub fn judge(path: &Path, limits: &Limits) -> Result<Judged> {
         compared,
         faults,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_way_of_a_choice_is_found() {
+        let at = |us| Instant::ZERO + Duration::from_micros(us);
+        let begin = |us, cpu, what| Event::overhead_begin(at(us), CpuId(cpu), what, None);
+        let end = |us, cpu, what| Event::overhead_end(at(us), CpuId(cpu), what, None);
+        let (way, other) = (Overhead::IpiLatency, Overhead::ContextSwitch);
+        let events = [
+            begin(10, 0, way),
+            begin(20, 1, way),
+            begin(21, 2, other),
+            begin(25, 0, way),
+            end(30, 0, way),
+            end(47, 1, way),
+            end(50, 0, way),
+            end(90, 2, other),
+        ];
+        assert_eq!(
+            longest_way(&events),
+            Some((CpuId(0), Duration::from_micros(40)))
+        );
+        assert_eq!(longest_way(&events[..2]), None);
+    }
 }

@@ -191,8 +191,10 @@ struct Faulty {
 impl Work for Faulty {
     fn job(&mut self, number: u64, stop: &AtomicBool) {
         match self.fault {
+            // Not by an instruction that says that it spins: at each of them QEMU looks what else
+            // there is to do, and its time stands nearly still.
             Fault::NeverYields if number == self.job => loop {
-                std::hint::spin_loop();
+                std::hint::black_box(number);
             },
             // The unwinding ends the thread.
             Fault::Dies if number == self.job => std::panic::panic_any("dies, as it is told"),

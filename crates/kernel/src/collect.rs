@@ -48,10 +48,10 @@ impl Collector {
         }
     }
 
-    /// Hands on what is settled at this time.
-    pub fn hand_on(&mut self, now: Instant, sink: &mut impl Sink) {
-        let until = now.nanos().saturating_sub(SETTLED.nanos());
-        self.hand_on_until(Instant::from_nanos(until), sink);
+    /// Hands on what is settled at this time, and is no later than the last moment of the run.
+    pub fn hand_on(&mut self, now: Instant, last: Instant, sink: &mut impl Sink) {
+        let until = Instant::from_nanos(now.nanos().saturating_sub(SETTLED.nanos()));
+        self.hand_on_until(until.min(last), sink);
     }
 
     fn hand_on_until(&mut self, until: Instant, sink: &mut impl Sink) {
@@ -155,10 +155,11 @@ mod tests {
             collector.take(&event.to_bytes());
         }
         let mut sink = VecSink::default();
-        collector.hand_on(at(SETTLED.nanos() + 9), &mut sink);
+        collector.hand_on(at(SETTLED.nanos() + 9), at(30), &mut sink);
         let times: Vec<u64> = sink.events.iter().map(|e| e.time.nanos()).collect();
         assert_eq!(times, [0, 5, 6, 8]);
-        // What is behind the end is no part of the trace.
+        // What is behind the end is no part of the trace, however late one looks.
+        collector.hand_on(at(4 * SETTLED.nanos()), at(30), &mut sink);
         assert_eq!(collector.finish(at(30), &mut sink), 0);
         assert_eq!(
             sink.events[4..],
@@ -178,7 +179,7 @@ mod tests {
         collector.take(&[1, 2, 3]);
         collector.lose(at(4), CpuId(0), 5);
         collector.take(&Event::idle(at(9), CpuId(0)).to_bytes());
-        collector.hand_on(at(SETTLED.nanos() + 9), &mut sink);
+        collector.hand_on(at(SETTLED.nanos() + 9), at(9), &mut sink);
         collector.take(&Event::idle(at(3), CpuId(1)).to_bytes());
         assert_eq!(collector.finish(at(9), &mut sink), 8);
         assert_eq!(sink.events[0], Event::lost(at(4), CpuId(0), 5));

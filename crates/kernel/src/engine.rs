@@ -30,8 +30,8 @@ const TO_COME_IN: Duration = Duration::from_secs(10);
 /// How long it is waited for jobs that were told to end.
 const TO_END: Duration = Duration::from_secs(5);
 /// How often events are taken. The thread that does it is an ordinary one, and those go before all
-/// jobs of this class.
-const EVERY: Duration = Duration::from_millis(200);
+/// jobs of this class: so it takes few of them at a time.
+const EVERY: Duration = Duration::from_millis(20);
 
 /// Carries out a plan; `works`: what the jobs of each task do. `flush` is called every second.
 ///
@@ -254,7 +254,7 @@ fn course<S: Sink>(
     })
     .map_err(unreadable)?;
     let ring = ring.build().map_err(unreadable)?;
-    let horizon = Duration::from_nanos(plan.horizon);
+    let horizon = Instant::from_nanos(plan.horizon);
     watch.begin("running", plan.horizon / 1_000_000_000);
     let mut seconds = 0;
     let mut interrupted = false;
@@ -272,7 +272,7 @@ fn course<S: Sink>(
         realtime::sleep(Duration::from_nanos(wait));
         ring.consume().map_err(unreadable)?;
         let now = Instant::from_nanos(clock().saturating_sub(plan.origin));
-        collector.borrow_mut().hand_on(now, sink);
+        collector.borrow_mut().hand_on(now, horizon, sink);
         let second = now.nanos() / 1_000_000_000;
         if second > seconds {
             watch.advance(second - seconds);
@@ -285,11 +285,8 @@ fn course<S: Sink>(
             break;
         }
     }
-    let now = Instant::from_nanos(clock().saturating_sub(plan.origin));
-    let end = match interrupted {
-        true => now,
-        false => now.max(Instant::ZERO + horizon),
-    };
+    // No job is released at the horizon or later, and nobody decides: it is no part of the trace.
+    let end = Instant::from_nanos(clock().saturating_sub(plan.origin)).min(horizon);
     // All that was stamped before the end is in the ring by then.
     realtime::sleep(SETTLED);
     ring.consume().map_err(unreadable)?;

@@ -324,18 +324,21 @@ static __noinline u64 decide(u32 domain)
 	return d->changed;
 }
 
-/* Processors that have a job now, to the schedule, or are to have one. */
-static u64 busy_of(u64 set)
+/* Processors that have not taken up yet what is linked to them, or that nothing is. */
+static u64 unsettled_of(u64 set)
 {
-	u64 busy = 0;
+	u64 unsettled = 0;
 	u32 cpu;
 
 	bpf_for(cpu, 0, MAX_CPUS) {
-		if ((set >> cpu & 1) && (cpus[cpu].link != NONE || cpus[cpu].on != NONE ||
-					 cpus[cpu].interrupted != NONE))
-			busy |= 1ULL << cpu;
+		const struct cpu *c = &cpus[cpu];
+		/* To the schedule it still has the job in which it was interrupted. */
+		s32 has = c->on != NONE ? c->on : c->interrupted;
+
+		if ((set >> cpu & 1) && has != c->link)
+			unsettled |= 1ULL << cpu;
 	}
-	return busy;
+	return unsettled;
 }
 
 /* A processor has taken up what is linked to it. Returns whether a choice was on its way to it. */

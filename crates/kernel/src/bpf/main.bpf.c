@@ -459,9 +459,13 @@ void BPF_PROG(warmset_update_idle, s32 cpu, bool idle)
 	u32 domain;
 	u64 now;
 
-	/* Before time zero there is no trace. */
-	if (slot < 0 || slot >= MAX_CPUS || !idle || over || bpf_ktime_get_ns() < plan.origin)
+	if (slot < 0 || slot >= MAX_CPUS || !idle || over)
 		return;
+	if (bpf_ktime_get_ns() < plan.origin) {
+		/* There is no trace yet, and it begins with processors that have no job. */
+		cpus[slot].idle = 1;
+		return;
+	}
 	index = cpus[slot].interrupted;
 	if (index >= 0 && index < MAX_TASKS) {
 		domain = tasks[index].home;
@@ -597,13 +601,11 @@ SEC("syscall")
 int warmset_quantum(struct request *request)
 {
 	u32 domain = request->domain, i, first;
-	struct domain *d;
 	struct lock *lock;
-	u64 now, settling;
+	u64 now;
 
 	if (domain >= MAX_DOMAINS || over)
 		return 1;
-	d = &domains[bounded(domain)];
 	lock = bpf_map_lookup_elem(&locks, &domain);
 	if (!lock)
 		return 2;
@@ -614,11 +616,8 @@ int warmset_quantum(struct request *request)
 	bpf_for(i, 0, plan.tasks)
 		seen[bounded(domain)].ended[at(i)] = tasks[at(i)].number;
 	seen[bounded(domain)].now = now;
-	settling = d->settling;
-	d->settling = 0;
 	bpf_spin_unlock(&lock->lock);
 	first = lowest(plan.domain[bounded(domain)].cpus);
-	tell_ways(settling, now, OVERHEAD_END);
 	tell_fresh(domain, now);
 	/* Until `warmset_choose` it is on its way to the first one. */
 	tell(now, first, OVERHEAD_BEGIN, NO_TASK, 0, IPI_LATENCY, 0);
@@ -633,7 +632,7 @@ int warmset_choose(struct request *request)
 	u32 domain = request->domain, cpu;
 	struct domain *d;
 	struct lock *lock;
-	u64 now, changed, before = 0, after = 0, set, settling;
+	u64 now, changed, before = 0, after = 0, set, waited, settling;
 
 	if (domain >= MAX_DOMAINS || over)
 		return 1;
@@ -650,15 +649,18 @@ int warmset_choose(struct request *request)
 	changed = choose(domain);
 	bpf_for(cpu, 0, MAX_CPUS)
 		after |= (u64)(cpus[cpu].deliberate & 1) << cpu;
-	d->settling = changed & busy_of(set);
+	waited = d->settling;
+	d->settling = unsettled_of(set);
 	settling = d->settling;
 	bpf_spin_unlock(&lock->lock);
 	bpf_for(cpu, 0, MAX_CPUS) {
 		if (((before ^ after) & set) >> cpu & 1 && cpus[cpu].idle)
 			tell(now, cpu, IDLE, NO_TASK, 0, 0, after >> cpu & 1 ? DELIBERATE : 0);
 	}
-	tell_ways(settling, now, OVERHEAD_BEGIN);
 	tell(now, lowest(set), OVERHEAD_END, NO_TASK, 0, IPI_LATENCY, 0);
+	/* A choice that has not arrived and stands is still on its way. */
+	tell_ways(waited & (changed | ~settling), now, OVERHEAD_END);
+	tell_ways(settling & (changed | ~waited), now, OVERHEAD_BEGIN);
 	call(changed);
 	return 0;
 }

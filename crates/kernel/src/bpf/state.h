@@ -136,7 +136,7 @@ struct domain {
 	u32 reserved;
 	/* Slots whose server has changed. */
 	u64 changing;
-	/* Slots that have not taken up yet what was chosen for them in this quantum. */
+	/* Slots that have not taken up yet what was chosen for them at a quantum. */
 	u64 settling;
 	u32 count;
 	u32 fresh_count;
