@@ -324,6 +324,29 @@ static __noinline u64 decide(u32 domain)
 	return d->changed;
 }
 
+/* The domain of a processor. */
+static u32 domain_of(u32 cpu)
+{
+	u32 i, found = 0;
+
+	bpf_for(i, 0, plan.domains) {
+		if (plan.domain[i % MAX_DOMAINS].cpus >> (cpu & 63) & 1)
+			found = i % MAX_DOMAINS;
+	}
+	return found;
+}
+
+/* A processor may have no job any more. Returns whether that is new. */
+static bool become_idle(u32 cpu)
+{
+	barrier_var(cpu);
+	cpu &= MAX_CPUS - 1;
+	if (cpus[cpu].idle || cpus[cpu].on != NONE || cpus[cpu].interrupted != NONE)
+		return false;
+	cpus[cpu].idle = 1;
+	return true;
+}
+
 /* Processors that have not taken up yet what is linked to them, or that nothing is. */
 static u64 unsettled_of(u64 set)
 {

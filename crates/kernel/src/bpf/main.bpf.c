@@ -252,7 +252,7 @@ static __noinline int ask_again(u32 index, s32 cpu)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	} else {
 		static char format[] = "the affinity of task %llu leaves processor %llu out";
-		u64 words[] = { index, cpu };
+		u64 words[] = { index + 1, cpu };
 
 		scx_bpf_error_bstr(format, words, sizeof(words));
 	}
@@ -366,7 +366,8 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	struct lock *lock;
 	s32 index = known(p, &domain, &lock);
 	u64 now, job = 0, changed = 0;
-	bool left = false, ended, settled;
+	bool left = false, ended, settled, idles = false, deliberate;
+	bool begun = bpf_ktime_get_ns() >= plan.origin;
 
 	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS)
 		return;
@@ -395,12 +396,17 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	if (ended || !runnable)
 		changed = decide(domain);
 	settled = cpus[cpu].link == NONE && settle(domain, cpu);
+	if (cpus[cpu].link == NONE && begun)
+		idles = become_idle(cpu);
+	deliberate = cpus[cpu].deliberate;
 	bpf_spin_unlock(&lock->lock);
 	if (ended) {
 		tell_end(index, now, cpu, &news, 0);
 		tell_window(index, now);
 	} else if (left)
 		tell(now, cpu, runnable ? PREEMPTION : SUSPENSION, index, job, 0, 0);
+	if (idles)
+		tell(now, cpu, IDLE, NO_TASK, 0, 0, deliberate ? DELIBERATE : 0);
 	if (settled)
 		tell_ways(1ULL << cpu, now, OVERHEAD_END);
 	call(changed);
@@ -453,42 +459,39 @@ SEC("struct_ops/update_idle")
 void BPF_PROG(warmset_update_idle, s32 cpu, bool idle)
 {
 	struct gone gone = { .index = NONE };
-	s32 slot = slot_of(cpu), index;
-	bool settled = false;
+	bool settled = false, idles = false, deliberate;
+	s32 slot = slot_of(cpu);
 	struct lock *lock;
 	u32 domain;
 	u64 now;
 
-	if (slot < 0 || slot >= MAX_CPUS || !idle || over)
+	if (slot < 0 || slot >= MAX_CPUS || !idle || over || cpus[slot].idle)
 		return;
 	if (bpf_ktime_get_ns() < plan.origin) {
 		/* There is no trace yet, and it begins with processors that have no job. */
 		cpus[slot].idle = 1;
 		return;
 	}
-	index = cpus[slot].interrupted;
-	if (index >= 0 && index < MAX_TASKS) {
-		domain = tasks[index].home;
-		lock = bpf_map_lookup_elem(&locks, &domain);
-		if (!lock)
-			return;
-		now = clock();
-		bpf_spin_lock(&lock->lock);
-		now = stamp(domain, now);
-		/* What is linked here is about to come: the kernel looks for it once more. */
-		if (cpus[slot].link != index) {
-			leave_interrupted(slot, NONE, &gone);
-			settled = cpus[slot].link == NONE && settle(domain, slot);
-		}
-		bpf_spin_unlock(&lock->lock);
-		tell_gone(&gone, now);
-		if (settled)
-			tell_ways(1ULL << slot, now, OVERHEAD_END);
+	domain = domain_of(slot);
+	lock = bpf_map_lookup_elem(&locks, &domain);
+	if (!lock)
+		return;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	/* What is linked here is about to come: the kernel looks for it once more. */
+	if (cpus[slot].link == NONE || cpus[slot].link != cpus[slot].interrupted) {
+		leave_interrupted(slot, NONE, &gone);
+		settled = cpus[slot].link == NONE && settle(domain, slot);
+		idles = become_idle(slot);
 	}
-	if (!cpus[slot].idle && cpus[slot].on == NONE && cpus[slot].interrupted == NONE) {
-		cpus[slot].idle = 1;
-		tell(clock(), slot, IDLE, NO_TASK, 0, 0, cpus[slot].deliberate ? DELIBERATE : 0);
-	}
+	deliberate = cpus[slot].deliberate;
+	bpf_spin_unlock(&lock->lock);
+	tell_gone(&gone, now);
+	if (idles)
+		tell(now, slot, IDLE, NO_TASK, 0, 0, deliberate ? DELIBERATE : 0);
+	if (settled)
+		tell_ways(1ULL << slot, now, OVERHEAD_END);
 }
 
 /* Nobody runs, and nobody has run; each task has its queue, by its number. */
@@ -632,7 +635,7 @@ int warmset_choose(struct request *request)
 	u32 domain = request->domain, cpu;
 	struct domain *d;
 	struct lock *lock;
-	u64 now, changed, before = 0, after = 0, set, waited, settling;
+	u64 now, changed, before = 0, after = 0, set, waited, settling, idle = 0;
 
 	if (domain >= MAX_DOMAINS || over)
 		return 1;
@@ -647,14 +650,16 @@ int warmset_choose(struct request *request)
 	bpf_for(cpu, 0, MAX_CPUS)
 		before |= (u64)(cpus[cpu].deliberate & 1) << cpu;
 	changed = choose(domain);
-	bpf_for(cpu, 0, MAX_CPUS)
+	bpf_for(cpu, 0, MAX_CPUS) {
 		after |= (u64)(cpus[cpu].deliberate & 1) << cpu;
+		idle |= (u64)(cpus[cpu].idle & 1) << cpu;
+	}
 	waited = d->settling;
 	d->settling = unsettled_of(set);
 	settling = d->settling;
 	bpf_spin_unlock(&lock->lock);
 	bpf_for(cpu, 0, MAX_CPUS) {
-		if (((before ^ after) & set) >> cpu & 1 && cpus[cpu].idle)
+		if (((before ^ after) & set & idle) >> cpu & 1)
 			tell(now, cpu, IDLE, NO_TASK, 0, 0, after >> cpu & 1 ? DELIBERATE : 0);
 	}
 	tell(now, lowest(set), OVERHEAD_END, NO_TASK, 0, IPI_LATENCY, 0);
