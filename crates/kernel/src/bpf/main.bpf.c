@@ -324,8 +324,9 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	t->on = cpu;
 	t->began = now;
 	cpus[cpu].on = index;
-	cpus[cpu].idle = 0;
 	misplaced = t->link != (s32)cpu;
+	if (t->current && !misplaced)
+		cpus[cpu].idle = 0;
 	settled = !misplaced && settle(domain, cpu);
 	leave_interrupted(cpu, index, &gone);
 	from = t->seen;
@@ -384,6 +385,9 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	if (!runnable)
 		t->blocked = 1;
 	ended = take_done(index, &news);
+	if (ended)
+		/* Its end is shown here, in any case. */
+		cpus[cpu].idle = 0;
 	if (!ended && runnable && t->link == (s32)cpu && t->shown) {
 		cpus[cpu].interrupted = index;
 	} else if (!ended) {
@@ -435,6 +439,7 @@ bool BPF_PROG(warmset_yield, struct task_struct *from, struct task_struct *to)
 	account(&tasks[index], now);
 	ended = take_done(index, &news);
 	if (ended) {
+		cpus[cpu].idle = 0;
 		changed = decide(domain);
 		go_on(index, cpu, now, &news);
 	}
