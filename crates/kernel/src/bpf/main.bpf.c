@@ -208,6 +208,7 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 		tasks[index].inside = 1;
 		__sync_fetch_and_add(&inside, 1);
 	}
+	tasks[index].began = now;
 	if (tasks[index].blocked) {
 		tasks[index].blocked = 0;
 		woke = tasks[index].current && tasks[index].seen != NONE;
@@ -238,6 +239,9 @@ static __noinline int let_go(void)
 	return 0;
 }
 
+/* Longer no task is between its processor and its queue. */
+#define ON_ITS_WAY 2000000
+
 /* A task is in custody, and does not come to the processor that it is linked to. */
 static __noinline int ask_again(u32 index, s32 cpu)
 {
@@ -257,6 +261,16 @@ static __noinline int ask_again(u32 index, s32 cpu)
 		scx_bpf_error_bstr(format, words, sizeof(words));
 	}
 	return 0;
+}
+
+/* A task that has left its processor, or has woken up, comes into its queue only when `enqueue` has
+ * returned. One that is linked meanwhile nobody calls for.
+ */
+static bool is_on_its_way(u32 index)
+{
+	const struct task *t = &tasks[at(index)];
+
+	return t->on == NONE && !t->blocked && clock() < t->began + ON_ITS_WAY;
 }
 
 /* A processor looks for something to do. */
@@ -287,7 +301,7 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 	/* Else it may be on its way off its processor, with a program such as this one run in its name,
 	 * which forbids that it migrates: that is over at once.
 	 */
-	if (scx_bpf_dsq_nr_queued(index) > 0)
+	if (scx_bpf_dsq_nr_queued(index) > 0 || is_on_its_way(index))
 		ask_again(index, cpu);
 }
 
