@@ -227,18 +227,6 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 	call(changed);
 }
 
-/* The run is over, and tasks may be in custody: a processor takes any of them. */
-static __noinline int let_go(void)
-{
-	u32 i;
-
-	bpf_for(i, 0, plan.tasks) {
-		if (scx_bpf_dsq_move_to_local(at(i)))
-			break;
-	}
-	return 0;
-}
-
 /* Longer no task is between its processor and its queue. */
 #define ON_ITS_WAY 2000000
 
@@ -273,6 +261,25 @@ static bool is_on_its_way(u32 index)
 	return t->on == NONE && !t->blocked && clock() < t->began + ON_ITS_WAY;
 }
 
+/* The run is over, and tasks may be in custody: a processor takes any of them. It looks again as
+ * long as one is there that it cannot take yet, or is on its way there.
+ */
+static __noinline int let_go(s32 cpu)
+{
+	bool again = false;
+	u32 i;
+
+	bpf_for(i, 0, plan.tasks) {
+		if (scx_bpf_dsq_move_to_local(at(i)))
+			return 0;
+		if (scx_bpf_dsq_nr_queued(at(i)) > 0 || is_on_its_way(i))
+			again = true;
+	}
+	if (again)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	return 0;
+}
+
 /* A processor looks for something to do. */
 SEC("struct_ops/dispatch")
 void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
@@ -280,7 +287,7 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 	s32 slot = slot_of(cpu), index;
 
 	if (over) {
-		let_go();
+		let_go(cpu);
 		return;
 	}
 	if (slot < 0 || slot >= MAX_CPUS)
