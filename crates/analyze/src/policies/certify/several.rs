@@ -51,16 +51,18 @@ pub(super) fn edf_proof(here: &Here) -> Option<Proof> {
             let (total, largest) = (big(total), big(largest));
             return Some(Proof::Gfb { total, largest });
         }
-        let sides: Vec<_> = (0..tasks.len()).map(|k| bak(&tasks, m, k)).collect();
-        if sides.iter().all(|(left, right)| left <= right) {
-            let sides = sides.into_iter().map(|(a, b)| [big(a), big(b)]).collect();
-            return Some(Proof::Bak { sides });
-        }
         let rounds = rounds(&tasks, |k, slacks| {
             bcli(&tasks, m, k, slacks).map(|s| (s, s))
         });
         if let Some(rounds) = rounds {
             return Some(Proof::Bcli { rounds });
+        }
+        // Fractions of its size take longest, so that it comes after what whole numbers show.
+        let holds = |(left, right): &(BigRational, BigRational)| left <= right;
+        let sides = (0..tasks.len()).map(|k| Some(bak(&tasks, m, k)).filter(holds));
+        if let Some(sides) = sides.collect::<Option<Vec<_>>>() {
+            let sides = sides.into_iter().map(|(a, b)| [big(a), big(b)]).collect();
+            return Some(Proof::Bak { sides });
         }
     }
     rta_proof(here)
