@@ -271,8 +271,10 @@ pub fn combined_figure(seen: &combined::Seen) -> Result<Option<Figure>> {
                 false => "time of a product, µs".to_owned(),
             },
             logarithmic: true,
+            // The axis ends where the filter leaves the product no time.
             ticks: apart(
                 rows.iter()
+                    .filter(|r| r.partitioned_ns.is_finite() || r.unpartitioned_ns.is_finite())
                     .map(|r| (r.rate / 1e3, format!("{:.0}", r.rate / 1e3))),
             ),
             level: None,
@@ -331,4 +333,38 @@ pub fn combined_csv(seen: &combined::Seen) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use combined::{Row, Seen};
+    use model::Bytes;
+    use partition::Colors;
+
+    #[test]
+    fn the_axis_has_no_rates_at_which_nothing_was_done() {
+        let row = |rate: f64, product_ns: f64| Row {
+            rate,
+            paper_rate: rate / 100.0,
+            partitioned_ns: product_ns,
+            unpartitioned_ns: 2.0 * product_ns,
+            filter_partitioned_ns: 6_000.0,
+            filter_unpartitioned_ns: 8_000.0,
+        };
+        let seen = Seen {
+            data: Colors::first(3),
+            rest: Colors::new(),
+            filter: Colors::new(),
+            coefficients: 24_576,
+            filter_wss: Bytes::from_kib(192),
+            product_ns: 70_000.0,
+            runs: 1,
+            rows: vec![row(2e3, 70e3), row(5e3, 71e3)],
+            higher: vec![row(50e3, 100e3), row(100e3, 200e3), row(700e3, f64::NAN)],
+            samples: Vec::new(),
+        };
+        let svg = combined_figure(&seen).unwrap().unwrap().to_svg();
+        assert!(svg.contains(">100<") && !svg.contains(">700<"), "{svg}");
+    }
 }
