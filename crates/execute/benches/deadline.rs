@@ -213,38 +213,6 @@ fn ours(platform: &Platform, cpus: &[CpuId], load: u64) -> Result<Figures> {
     Ok(figures(&books, outcome?.origin, began, cpus.len(), rest))
 }
 
-/// As `struct sched_attr` of the kernel, its first version.
-#[repr(C)]
-struct SchedAttr {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime: u64,
-    deadline: u64,
-    period: u64,
-}
-
-/// The calling thread is scheduled by SCHED_DEADLINE from now on.
-fn become_deadline(wcet: Duration, period: Duration) -> std::io::Result<()> {
-    let attr = SchedAttr {
-        size: size_of::<SchedAttr>() as u32,
-        policy: libc::SCHED_DEADLINE as u32,
-        flags: 0,
-        nice: 0,
-        priority: 0,
-        runtime: wcet.nanos(),
-        deadline: period.nanos(),
-        period: period.nanos(),
-    };
-    // SAFETY: `attr` has the size that it says, and lives through the call.
-    match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &attr, 0) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
-}
-
 fn theirs(cpus: &[CpuId], load: u64) -> Result<Figures> {
     let books: Vec<Book> = TASKS.iter().map(|_| Book::default()).collect();
     let (rest, began) = (Rest::start(cpus), kernel::monotonic());
@@ -254,7 +222,8 @@ fn theirs(cpus: &[CpuId], load: u64) -> Result<Figures> {
         for ((e, p), book) in TASKS.iter().zip(&books) {
             let refused = &refused;
             scope.spawn(move || {
-                if let Err(e) = become_deadline(wcet(*e, load), ms(*p)) {
+                let runtime = wcet(*e, load).nanos();
+                if let Err(e) = sys::scheduling::set_deadline(runtime, ms(*p).nanos()) {
                     *refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
                     return;
                 }
