@@ -43,7 +43,7 @@ impl Beside {
     }
 }
 
-/// One run.
+/// What a run came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
     /// The time that it took of processors.

@@ -195,46 +195,18 @@ pub fn measure(options: &Options, watch: &dyn Watch) -> Result<Times> {
         .iter()
         .flat_map(|colors| bench.besides().iter().map(|beside| (*colors, *beside)))
         .collect();
-    let mut seen: Vec<Vec<Run>> = vec![Vec::new(); all.len()];
-    let (mut idle, mut is_colored) = (Vec::new(), true);
-    watch.begin(
-        "runs of the program",
-        u64::from(options.runs) * all.len() as u64,
-    );
-    'runs: for number in 0..options.runs {
-        for (place, (colors, beside)) in all.iter().enumerate() {
-            if watch.stopped() {
-                break 'runs;
-            }
-            let mut had_all = true;
-            let run = bench.run(*beside, |tell| match (&colored, colors) {
-                (Some(colored), Some(colors)) => colored.run(&program, *colors, tell, &mut had_all),
-                _ => program.run(tell),
-            })?;
-            is_colored &= had_all;
-            // Ctrl-C ends the program as well.
-            if watch.stopped() {
-                break 'runs;
-            }
-            ended_well(&run.status, number)?;
-            seen[place].push(run);
-            watch.advance(1);
-        }
-        if let (Some(colored), Some(&most)) = (&colored, numbers.last()) {
-            let nothing = Program {
-                path: Path::new("true"),
-                arguments: &[],
-            };
-            let run = bench.run(Beside::Alone, |tell| {
-                colored.run(&nothing, most, tell, &mut true)
-            })?;
-            idle.push(run.time);
-        }
-    }
+    let mut taken = take_turns(
+        options.runs,
+        &bench,
+        &program,
+        colored.as_ref(),
+        &all,
+        watch,
+    )?;
     watch.finish();
     let rows: Vec<Row> = all
         .iter()
-        .zip(&seen)
+        .zip(&taken.runs)
         .filter_map(|((colors, beside), runs)| row(*colors, *beside, runs))
         .collect();
     if rows.is_empty() {
@@ -249,8 +221,8 @@ pub fn measure(options: &Options, watch: &dyn Watch) -> Result<Times> {
         processor: bench.cpu().0,
         every: options.every,
         of_colors: colored.as_ref().map(|colored| colored.own.sorted.colors),
-        is_colored,
-        start: median(&mut idle),
+        is_colored: taken.is_colored,
+        start: median(&mut taken.nothing),
         rows,
         wcet,
         beyond: beyond(fewest.unwrap_or(0)),
@@ -260,6 +232,68 @@ pub fn measure(options: &Options, watch: &dyn Watch) -> Result<Times> {
             ..provenance(&options.command)
         },
     })
+}
+
+/// What runs in turns came to.
+struct Taken {
+    /// By kind.
+    runs: Vec<Vec<Run>>,
+    /// Of a program that does nothing, in colors.
+    nothing: Vec<Duration>,
+    /// Was there always as much colored memory as the program asked for?
+    is_colored: bool,
+}
+
+/// So many runs of each kind, in turns, until the user stops them.
+fn take_turns(
+    turns: u32,
+    bench: &Bench,
+    program: &Program<'_>,
+    colored: Option<&Colored>,
+    kinds: &[(Option<u16>, Beside)],
+    watch: &dyn Watch,
+) -> Result<Taken> {
+    let mut taken = Taken {
+        runs: vec![Vec::new(); kinds.len()],
+        nothing: Vec::new(),
+        is_colored: true,
+    };
+    let nothing = Program {
+        path: Path::new("true"),
+        arguments: &[],
+    };
+    let most = kinds.iter().filter_map(|(colors, _)| *colors).max();
+    watch.begin("runs of the program", u64::from(turns) * kinds.len() as u64);
+    for number in 0..turns {
+        for (place, (colors, beside)) in kinds.iter().enumerate() {
+            if watch.stopped() {
+                return Ok(taken);
+            }
+            let mut had_all = true;
+            let run = bench.run(*beside, |tell| match (colored, colors) {
+                (Some(colored), Some(colors)) => colored.run(program, *colors, tell, &mut had_all),
+                _ => program.run(tell),
+            })?;
+            taken.is_colored &= had_all;
+            // Ctrl-C ends the program as well.
+            if watch.stopped() {
+                return Ok(taken);
+            }
+            ended_well(&run.status, number)?;
+            taken.runs[place].push(run);
+            watch.advance(1);
+        }
+        if let (Some(colored), Some(most)) = (colored, most) {
+            let run = bench.run(Beside::Alone, |tell| {
+                colored.run(&nothing, most, tell, &mut true)
+            })?;
+            // Where Ctrl-C ended it, it says nothing.
+            if run.status.success() {
+                taken.nothing.push(run.time);
+            }
+        }
+    }
+    Ok(taken)
 }
 
 struct Program<'a> {
