@@ -14,7 +14,9 @@
 use crate::carries::Carries;
 use crate::columns::{Budget, Columns, LANES, max, min};
 use crate::info::TestInfo;
-use crate::verdict::{Decision, Exactness, Guarantee, constrained_deadlines, tasks_are_feasible};
+use crate::verdict::{
+    Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, tasks_are_feasible,
+};
 use model::Timing;
 use model::exact::ExactSum;
 
@@ -43,10 +45,19 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
     if m == 0 || tasks.is_empty() || !tasks_are_feasible(tasks) {
         return Ok(tasks.is_empty());
     }
-    Columns::<f64>::with(tasks, 1, |columns| decide(tasks, m, columns))
+    Columns::<f64>::with(tasks, 1, |columns| fails(tasks, m, columns)).map(|k| k.is_none())
 }
 
-fn decide(tasks: &[Timing], m: u32, columns: &mut Columns) -> Decision {
+/// A task k with Σ_i min(1, β_i) > m·(1 − λ_k) + λ_k; `None`: there is none.
+///
+/// # Errors
+/// As [`is_schedulable`].
+pub fn failing(tasks: &[Timing], m: u32) -> Result<Option<usize>, NotApplicable> {
+    constrained_deadlines(tasks)?;
+    Columns::<f64>::with(tasks, 1, |columns| fails(tasks, m, columns))
+}
+
+fn fails(tasks: &[Timing], m: u32, columns: &mut Columns) -> Result<Option<usize>, NotApplicable> {
     let mut budget = Budget::new(tasks.len());
     let (mut utilization, mut work) = (0.0, 0.0);
     for i in 0..columns.n {
@@ -81,10 +92,10 @@ fn decide(tasks: &[Timing], m: u32, columns: &mut Columns) -> Decision {
             holds_exactly(tasks, m, k)
         };
         if !holds {
-            return Ok(false);
+            return Ok(Some(k));
         }
     }
-    Ok(true)
+    Ok(None)
 }
 
 /// D_k · Σ_i min(1, β_i).

@@ -18,7 +18,8 @@ use crate::columns::Budget;
 use crate::global::max_density;
 use crate::info::TestInfo;
 use crate::verdict::{
-    Decision, Exactness, Guarantee, constrained_deadlines, processors, tasks_are_feasible,
+    Decision, Exactness, Guarantee, NotApplicable, constrained_deadlines, processors,
+    tasks_are_feasible,
 };
 use model::exact::ExactSum;
 use model::{Ratio, Timing};
@@ -50,13 +51,21 @@ const PER_STEP: u64 = 50;
 /// # Errors
 /// A deadline beyond its period; one processor; too many points to look at.
 pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
+    speed(tasks, m).map(|sigma| sigma.is_some())
+}
+
+/// The first σ of those tried that has Σ FF_i(t, σ) ≤ (m − (m − 1)·σ)·t for all t; 1 for no tasks.
+///
+/// # Errors
+/// As [`is_schedulable`].
+pub fn speed(tasks: &[Timing], m: u32) -> Result<Option<Ratio>, NotApplicable> {
     processors(2, m)?;
     constrained_deadlines(tasks)?;
     if !tasks_are_feasible(tasks) {
-        return Ok(false);
+        return Ok(None);
     }
     let Some(max) = max_density(tasks) else {
-        return Ok(true);
+        return Ok(Some(Ratio::ONE));
     };
     let mut budget = Budget::new(tasks.len());
     let mut sigma = max;
@@ -67,17 +76,17 @@ pub fn is_schedulable(tasks: &[Timing], m: u32) -> Decision {
             + 1;
     for step in first_step..=PER_STEP + 1 {
         if !leaves_epsilon(tasks, m, sigma) {
-            return Ok(false);
+            return Ok(None);
         }
         if fits(tasks, m, sigma, &mut budget)? {
-            return Ok(true);
+            return Ok(Some(sigma));
         }
         if step > PER_STEP {
             break;
         }
         sigma = Ratio::new(step, PER_STEP).unwrap_or(Ratio::ONE);
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// σ ≤ (m − U)/(m − 1) − ε, as U + (m − 1)·(σ + ε) ≤ m.

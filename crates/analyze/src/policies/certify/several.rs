@@ -1,11 +1,14 @@
 //! Evidence for several processors: sums, sides of inequalities, rounds.
 //!
-//! Sources and equations: the files of the tests in [`crate::global`]. Written apart from them: it
-//! has to say why, not only whether.
+//! Sources and equations: the files of the tests in [`crate::global`], which are asked whether. This
+//! says why.
 
 use super::format::{Number, Proof, Refusal};
 use super::{Here, big, nanos, single};
 use crate::carries::{self, Carries};
+use crate::global::{bak, bar, bcli, ffdbf, gdm_density, gfb, gfp_rta, load, rta};
+use crate::info::TestInfo;
+use crate::uniprocessor::fixed_priority::Priority;
 use model::Timing;
 use num_integer::Integer;
 use num_rational::BigRational;
@@ -42,40 +45,57 @@ fn densities(tasks: &[Timing]) -> (BigRational, BigRational) {
     (all().sum(), all().max().unwrap_or_else(BigRational::zero))
 }
 
+/// Does this test accept? The analysis is asked first, whose floating point decides most of it, so
+/// that fractions are computed only for what is written down.
+fn accepts(test: &TestInfo, tasks: &[Timing], m: i128) -> bool {
+    u32::try_from(m).is_ok_and(|m| (test.run)(tasks, m) == Ok(true))
+}
+
 /// A proof by the first test for global EDF that accepts and has one.
 pub(super) fn edf_proof(here: &Here) -> Option<Proof> {
     let m = here.m;
-    if let Some(tasks) = reduced(here, Carries::Deadlines) {
-        let (total, largest) = densities(&tasks);
-        if gfb_holds(&total, &largest, m) {
+    let by_deadlines = reduced(here, Carries::Deadlines);
+    if let Some(tasks) = &by_deadlines {
+        if accepts(&gfb::INFO, tasks, m) {
+            let (total, largest) = densities(tasks);
             let (total, largest) = (big(total), big(largest));
             return Some(Proof::Gfb { total, largest });
         }
-        let rounds = rounds(&tasks, |k, slacks| {
-            bcli(&tasks, m, k, slacks).map(|s| (s, s))
-        });
-        if let Some(rounds) = rounds {
+        // Whole numbers before the fractions of BAK, which take longest of all.
+        if let Some(rounds) = bcli_rounds(tasks, m) {
             return Some(Proof::Bcli { rounds });
         }
-        // Fractions of its size take longest, so that it comes after what whole numbers show.
-        let holds = |(left, right): &(BigRational, BigRational)| left <= right;
-        let sides = (0..tasks.len()).map(|k| Some(bak(&tasks, m, k)).filter(holds));
-        if let Some(sides) = sides.collect::<Option<Vec<_>>>() {
-            let sides = sides.into_iter().map(|(a, b)| [big(a), big(b)]).collect();
+        if accepts(&bak::INFO, tasks, m) {
+            let sides = (0..tasks.len()).map(|k| sides(tasks, m, k));
+            let sides = sides.map(|(a, b)| [big(a), big(b)]).collect();
             return Some(Proof::Bak { sides });
         }
     }
-    rta_proof(here)
-        .or_else(|| load_proof(here))
-        .or_else(|| ffdbf_proof(here))
-        .or_else(|| bar_proof(here))
+    let by_deadlines = by_deadlines.as_deref();
+    load_proof(here)
+        .or_else(|| ffdbf_proof(by_deadlines?, m))
+        .or_else(|| rta_proof(here))
+        .or_else(|| bar_proof(by_deadlines?, m))
+}
+
+/// The rounds of BCLI, if it accepts.
+fn bcli_rounds(tasks: &[Timing], m: i128) -> Option<Vec<Vec<Option<Number>>>> {
+    if !accepts(&bcli::INFO, tasks, m) {
+        return None;
+    }
+    rounds(tasks, |k, slacks| {
+        slack(tasks, m, k, slacks).map(|s| (s, s))
+    })
 }
 
 /// A proof by RTA.
 fn rta_proof(here: &Here) -> Option<Proof> {
     let (tasks, m) = (reduced(here, Carries::Sporadic)?, here.m);
+    if !accepts(&rta::INFO, &tasks, m) {
+        return None;
+    }
     let rounds = rounds(&tasks, |k, slacks| {
-        let response = rta(&tasks, m, k, slacks)?;
+        let response = response(&tasks, m, k, slacks)?;
         Some((response, nanos(tasks[k].deadline) - response))
     })?;
     Some(Proof::Rta { rounds })
@@ -83,45 +103,46 @@ fn rta_proof(here: &Here) -> Option<Proof> {
 
 /// A proof by the first test for global fixed priorities that accepts and has one.
 pub(super) fn fixed_proof(here: &Here) -> Option<Proof> {
-    let tasks = reduced(here, Carries::Sporadic)?;
-    if are_by_deadline(here, &tasks) {
+    let (tasks, m) = (reduced(here, Carries::Sporadic)?, here.m);
+    let order = by_rank(here);
+    let sorted: Vec<Timing> = order.iter().map(|i| tasks[*i]).collect();
+    if are_by_deadline(here, &sorted) && accepts(&gdm_density::INFO, &sorted, m) {
         let (total, largest) = densities(&tasks);
-        if gdm_holds(&total, &largest, here.m) {
-            let (total, largest) = (big(total), big(largest));
-            return Some(Proof::GdmDensity { total, largest });
-        }
+        let (total, largest) = (big(total), big(largest));
+        return Some(Proof::GdmDensity { total, largest });
     }
-    let responses = gfp(here, &tasks)?.into_iter().map(Number::from);
-    Some(Proof::GfpRta {
-        responses: responses.collect(),
-    })
+    let bounds = gfp_rta::response_bounds(&sorted, u32::try_from(m).ok()?, Priority::Given);
+    let mut responses = vec![Number::from(0_u64); tasks.len()];
+    for (task, bound) in order.into_iter().zip(bounds.ok()??) {
+        responses[task] = bound.into();
+    }
+    Some(Proof::GfpRta { responses })
 }
 
-/// Are priorities in the order of the deadlines, on several processors?
-fn are_by_deadline(here: &Here, tasks: &[Timing]) -> bool {
-    let mut order: Vec<usize> = (0..tasks.len()).collect();
+/// The tasks of a place, the most urgent first.
+fn by_rank(here: &Here) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..here.tasks.len()).collect();
     order.sort_by_key(|i| here.ranks[*i]);
-    here.m >= 2 && order.is_sorted_by_key(|i| tasks[*i].deadline)
+    order
 }
 
-fn gfb_holds(total: &BigRational, largest: &BigRational, m: i128) -> bool {
-    total + whole(m - 1) * largest <= whole(m)
-}
-
-fn gdm_holds(total: &BigRational, largest: &BigRational, m: i128) -> bool {
-    whole(2) * total + whole(m - 2) * largest <= whole(m)
+/// Are tasks, in the order of their priorities, in that of their deadlines, too, on several
+/// processors?
+fn are_by_deadline(here: &Here, sorted: &[Timing]) -> bool {
+    here.m >= 2 && sorted.is_sorted_by_key(|t| t.deadline)
 }
 
 /// Which tests refuse a place, each with the inequality that fails.
 pub(super) fn refusals(here: &Here, is_fixed: bool) -> Vec<Refusal> {
-    let mut all = Vec::new();
     let m = here.m;
+    let refused = |test: &TestInfo, tasks: &[Timing]| {
+        u32::try_from(m).is_ok_and(|m| (test.run)(tasks, m) == Ok(false))
+    };
+    let mut all = Vec::new();
     if is_fixed {
-        if let Some(tasks) = asked(here, Carries::Sporadic)
-            && are_by_deadline(here, &tasks)
-        {
-            let (total, largest) = densities(&tasks);
-            if !gdm_holds(&total, &largest, m) {
+        if let Some(tasks) = asked(here, Carries::Sporadic) {
+            let sorted: Vec<Timing> = by_rank(here).iter().map(|i| tasks[*i]).collect();
+            if are_by_deadline(here, &sorted) && refused(&gdm_density::INFO, &sorted) {
                 all.push(Refusal::GdmDensity);
             }
         }
@@ -130,21 +151,18 @@ pub(super) fn refusals(here: &Here, is_fixed: bool) -> Vec<Refusal> {
     let Some(tasks) = asked(here, Carries::Deadlines) else {
         return all;
     };
-    let (total, largest) = densities(&tasks);
-    if !gfb_holds(&total, &largest, m) {
+    if refused(&gfb::INFO, &tasks) {
         all.push(Refusal::Gfb);
     }
-    let exceeds = |k: &usize| {
-        let (left, right) = bak(&tasks, m, *k);
-        left > right
-    };
-    let failing = (0..tasks.len()).find(exceeds);
-    all.extend(failing.map(|k| Refusal::Bak { task: here.ids[k] }));
+    let failing = u32::try_from(m).map(|m| bak::failing(&tasks, m));
+    if let Ok(Ok(Some(k))) = failing {
+        all.push(Refusal::Bak { task: here.ids[k] });
+    }
     all
 }
 
 /// Both sides of BAK for task k.
-fn bak(tasks: &[Timing], m: i128, k: usize) -> (BigRational, BigRational) {
+fn sides(tasks: &[Timing], m: i128, k: usize) -> (BigRational, BigRational) {
     let (e, d) = (nanos(tasks[k].wcet), nanos(tasks[k].deadline));
     let lambda = density(&tasks[k]);
     let term = |t: &Timing| {
@@ -159,10 +177,10 @@ fn bak(tasks: &[Timing], m: i128, k: usize) -> (BigRational, BigRational) {
 /// A proof by LOAD, for the load as it is, not as the test approximates it.
 fn load_proof(here: &Here) -> Option<Proof> {
     let (tasks, m) = (&here.tasks, here.m);
-    let largest = tasks.iter().map(|t| t.density().to_big()).max()?;
-    if here.is_delayed() || largest > whole(1) {
+    if here.is_delayed() || !accepts(&load::INFO, tasks, m) {
         return None;
     }
+    let largest = tasks.iter().map(|t| t.density().to_big()).max()?;
     let mu = whole(m) - whole(m - 1) * &largest;
     let below = mu.ceil() - whole(1);
     let first = mu - &below * &largest;
@@ -172,28 +190,18 @@ fn load_proof(here: &Here) -> Option<Proof> {
     Some(Proof::Load { until, points })
 }
 
-/// One over the step of the speeds that FFDBF tries.
-const SPEEDS: i128 = 50;
-
-/// A proof by FFDBF, for the first speed that does.
-fn ffdbf_proof(here: &Here) -> Option<Proof> {
-    let (tasks, m) = (reduced(here, Carries::Deadlines)?, here.m);
-    let largest = tasks.iter().map(density).max()?;
-    let step = |n: i128| BigRational::new(n.into(), SPEEDS.into());
-    let above = (1..=SPEEDS).map(step).filter(|speed| *speed > largest);
-    std::iter::once(largest.clone())
-        .chain(above)
-        .find_map(|speed| {
-            let due = |t: i128| tasks.iter().map(|k| forced(k, &speed, t)).sum();
-            let rate = whole(m) - whole(m - 1) * &speed;
-            let (until, points) = single::points_below(&tasks, &rate, due)?;
-            let speed = big(speed.clone());
-            Some(Proof::Ffdbf {
-                speed,
-                until,
-                points,
-            })
-        })
+/// A proof by FFDBF, for the speed that it finds.
+fn ffdbf_proof(tasks: &[Timing], m: i128) -> Option<Proof> {
+    let speed = ffdbf::speed(tasks, u32::try_from(m).ok()?).ok()??.to_big();
+    let due = |t: i128| tasks.iter().map(|k| forced(k, &speed, t)).sum();
+    let rate = whole(m) - whole(m - 1) * &speed;
+    let (until, points) = single::points_below(tasks, &rate, due)?;
+    let speed = big(speed);
+    Some(Proof::Ffdbf {
+        speed,
+        until,
+        points,
+    })
 }
 
 /// FF(t): what a task has to execute within t, even on a processor of this speed.
@@ -205,11 +213,13 @@ fn forced(task: &Timing, speed: &BigRational, t: i128) -> BigRational {
 }
 
 /// A proof by BAR, in whole nanoseconds: a coarser unit accepts less.
-fn bar_proof(here: &Here) -> Option<Proof> {
-    let (tasks, m) = (reduced(here, Carries::Deadlines)?, here.m);
+fn bar_proof(tasks: &[Timing], m: i128) -> Option<Proof> {
+    if !accepts(&bar::INFO, tasks, m) {
+        return None;
+    }
     let longest = nanos(tasks.iter().map(|t| t.wcet).max()?);
     let (mut idle, mut ahead) = (whole(m), whole((2 * m - 1) * longest));
-    for t in &tasks {
+    for t in tasks {
         let u = t.utilization().to_big();
         ahead += &u * whole(nanos(t.period) - nanos(t.deadline));
         idle -= u;
@@ -222,7 +232,7 @@ fn bar_proof(here: &Here) -> Option<Proof> {
         return None;
     }
     let mut left = single::MOST;
-    let of = |k: usize| windows(&tasks, m, k, until, &mut left);
+    let of = |k: usize| windows(tasks, m, k, until, &mut left);
     let windows = (0..tasks.len()).map(of).collect::<Option<_>>()?;
     let until = until.into();
     Some(Proof::Bar { until, windows })
@@ -306,7 +316,7 @@ fn work_within(t: &Timing, length: i128, slack: i128) -> i128 {
 }
 
 /// The slack of task k by BCLI.
-fn bcli(tasks: &[Timing], m: i128, k: usize, slacks: &[i128]) -> Option<i128> {
+fn slack(tasks: &[Timing], m: i128, k: usize, slacks: &[i128]) -> Option<i128> {
     let d = nanos(tasks[k].deadline);
     let most = d - nanos(tasks[k].wcet);
     let work: Vec<i128> = others(tasks, k)
@@ -322,7 +332,7 @@ fn bcli(tasks: &[Timing], m: i128, k: usize, slacks: &[i128]) -> Option<i128> {
 }
 
 /// The bound of the response time of task k by RTA.
-fn rta(tasks: &[Timing], m: i128, k: usize, slacks: &[i128]) -> Option<i128> {
+fn response(tasks: &[Timing], m: i128, k: usize, slacks: &[i128]) -> Option<i128> {
     let (e, d) = (nanos(tasks[k].wcet), nanos(tasks[k].deadline));
     let mut x = 0;
     for _ in 0..MOST_STEPS {
@@ -361,65 +371,4 @@ fn short_from(work: &mut [i128], m: i128) -> i128 {
         below += work.get(at).copied().unwrap_or(0);
     }
     below
-}
-
-/// A bound of the response time of every task by GFP-RTA.
-fn gfp(here: &Here, tasks: &[Timing]) -> Option<Vec<i128>> {
-    let mut order: Vec<usize> = (0..tasks.len()).collect();
-    order.sort_by_key(|i| here.ranks[*i]);
-    let mut bounds = vec![0; tasks.len()];
-    for (rank, k) in order.iter().enumerate() {
-        let higher: Vec<(Timing, i128)> = order[..rank]
-            .iter()
-            .map(|i| (tasks[*i], bounds[*i]))
-            .collect();
-        bounds[*k] = respond(&tasks[*k], &higher, here.m)?;
-    }
-    Some(bounds)
-}
-
-/// The bound of one task below others, which have theirs.
-fn respond(task: &Timing, higher: &[(Timing, i128)], m: i128) -> Option<i128> {
-    let (e, most) = (nanos(task.wcet), nanos(task.deadline) - nanos(task.wcet));
-    let mut x = 0;
-    for _ in 0..MOST_STEPS {
-        let work: Vec<(i128, i128)> = higher
-            .iter()
-            .map(|(t, bound)| {
-                let after = (e + x - nanos(t.wcet)).max(0);
-                let carried = work_within(t, after, nanos(t.period) - bound) + nanos(t.wcet);
-                (work_within(t, e + x, 0), carried)
-            })
-            .collect();
-        if !exceeds(&work, x, m) {
-            return Some(e + x);
-        }
-        if exceeds(&work, most, m) {
-            return None;
-        }
-        // For fixed work no solution is below the first one.
-        let (mut low, mut high) = (x, most);
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            match exceeds(&work, middle, m) {
-                true => low = middle,
-                false => high = middle,
-            }
-        }
-        x = high;
-    }
-    None
-}
-
-/// Is Ω(z) ≥ m·z for some z just above x?
-fn exceeds(work: &[(i128, i128)], x: i128, m: i128) -> bool {
-    let twice_omega = |z: i128| {
-        let clipped = work.iter().map(|(a, b)| ((2 * a).min(z), (2 * b).min(z)));
-        let mut more: Vec<i128> = clipped.clone().map(|(a, b)| (b - a).max(0)).collect();
-        more.sort_unstable_by(|a, b| b.cmp(a));
-        let carrying = usize::try_from(m - 1).unwrap_or(0);
-        clipped.map(|(a, _)| a).sum::<i128>() + more.iter().take(carrying).sum::<i128>()
-    };
-    let at = twice_omega(2 * x);
-    at > m * 2 * x || (at == m * 2 * x && twice_omega(2 * x + 1) >= m * (2 * x + 1))
 }
