@@ -22,9 +22,11 @@ HEAD = {"schema_version", "document", "guarantee", "rule", "processors", "ways",
 TASK = {"task", "wcet_ns", "period_ns", "deadline_ns", "phase_ns", "jitter_ns", "blocking_ns",
         "priority", "processors"}
 CLAIM = {"policy", "says", "with", "costs", "places", "stuck", "refutation"}
-PLACE = {"processors", "tasks", "inflated_ns", "windows_ns", "parts", "proof", "refusals"}
+PLACE = {"processors", "tasks", "inflated_ns", "windows_ns", "budgets_ns", "slices", "parts",
+         "proof", "refusals"}
 TURN = {"processor", "server", "from_ns", "until_ns"}
-SIX = ("release_ns", "scheduling_ns", "context_switch_ns", "ipi_latency_ns", "tick_ns")
+SIX = ("release_ns", "scheduling_ns", "context_switch_ns", "ipi_latency_ns", "timer_transfer_ns",
+       "tick_ns")
 COSTS = {"delay_ns", "ways", "delays_ns", "tick_period_ns", *SIX}
 PROOFS = {"DEMAND": {"until", "points"}, "RESPONSES": {"jobs"}, "UTILIZATION": {"total"},
           "GFB": {"total", "largest"}, "GDM-DENSITY": {"total", "largest"}, "BAK": {"sides"},
@@ -156,8 +158,10 @@ class Place:
         place = fields(place, PLACE)
         self.cpus = listed(place.get("processors", []), index)
         self.ids = listed(place.get("tasks", []), lambda n: index(n, 2 ** 64))
-        self.inflated, self.windows, self.parts = (
-            listed(place.get(key, []), number) for key in ("inflated_ns", "windows_ns", "parts"))
+        self.inflated, self.windows, self.budgets, self.parts = (
+            listed(place.get(key, []), number)
+            for key in ("inflated_ns", "windows_ns", "budgets_ns", "parts"))
+        self.slices = listed(place.get("slices", []), lambda n: index(n, 2 ** 64))
         self.proof = tagged(place["proof"], PROOFS) if "proof" in place else None
         self.refusals = listed(place.get("refusals", []), lambda r: tagged(r, REFUSALS))
 
@@ -189,10 +193,21 @@ def deadline_before(tasks, t):
 
 
 def demand_holds(tasks, until, points):
-    demand_that(all(t.e <= t.d for t in tasks) and load(tasks) <= 1, "the processor is overloaded")
-    is_over = until > 0 and sum(ceil(until / t.p) * t.e for t in tasks) <= until
-    demand_that(is_over or is_below_from(tasks, 1, until), "the demand may fail later")
-    is_below(1, lambda t: demand(tasks, t), lambda t: deadline_before(tasks, t), until, points)
+    """Blocking and demand, with deadlines from the latest releases, by every deadline."""
+    tasks = [t.with_(d=t.d - t.jitter) for t in tasks]
+    most = max((t.blocking for t in tasks), default=Q(0))
+    is_over = until > 0 and most + sum(ceil(until / t.p) * t.e for t in tasks) <= until
+    fits = until >= most and is_below_from(tasks, 1 - most / until if most else 1, until)
+    demand_that(is_over or fits, "the demand may fail later")
+
+    def first(t):
+        return max((k.d for k in tasks if k.d <= t), default=Q(0))
+
+    def due(t):
+        blocked = (k.blocking for k in tasks if k.d <= t and k.d == first(t))
+        return demand(tasks, t) + max(blocked, default=0)
+    is_below(1, due, lambda t: deadline_before(tasks, t), until, points,
+             first if most else lambda t: 0)
 
 
 def is_below_from(tasks, rate, t):
@@ -201,14 +216,14 @@ def is_below_from(tasks, rate, t):
     return load(tasks) <= rate and ahead <= (rate - load(tasks)) * t
 
 
-def is_below(rate, due, last_before, until, points):
+def is_below(rate, due, last_before, until, points, rises_from=lambda t: 0):
     """Is due(t) at most rate * t for all t, if nothing can fail beyond `until`?"""
     left = until + 1
     for t, stated in points:
         demand_that(due(t) == stated <= rate * t, f"the demand by {t} is not as stated")
         last = last_before(left)
         demand_that(last is None or last <= t, f"times after {t} are left out")
-        left = min(left, stated / rate)
+        left = min(left, max(stated / rate, rises_from(t)))
     demand_that(last_before(left) is None, f"what is due before {left} is left out")
 
 
@@ -269,22 +284,24 @@ def quanta_hold(here, quanta, total):
     demand_that(load(here.tasks) == total <= here.m, "U is not as stated, or too much")
 
 
-def servers_hold(here, slot, server_of, turns):
+def turns_are_apart(cpus, slot, turns):
     for at, (cpu, server, start, end) in enumerate(turns):
-        demand_that(start <= end <= slot and cpu in here.cpus, "a turn is not within the slot")
+        demand_that(start <= end <= slot and cpu in cpus, "a turn is not within the slot")
         for cpu2, server2, start2, end2 in turns[:at]:
             apart = (cpu != cpu2 and server != server2) or end2 <= start or end <= start2
             demand_that(apart, "a processor serves two servers at once, or two serve one")
-    demand_that(len(server_of) == len(here.tasks), "not every task has its server")
-    for server in set(server_of):
-        tasks = [t for t, other in zip(here.tasks, server_of) if other == server]
-        x = sum((end - start for _, other, start, end in turns if other == server), Q(0))
-        shortest = min(t.p for t in tasks)
-        demand_that(0 < slot <= shortest, "a period is shorter than the slot")
-        slots = shortest // slot
-        holds = load(tasks) * ((slots + 1) * slot - x) <= slots * x
-        demand_that(holds and all(is_plain(t) and t.e <= t.p for t in tasks),
-                    f"server {server} is not served for as long as it needs")
+
+
+def server_holds(tasks, slot, turns, lost, interrupted):
+    """Is a server of these tasks served long enough by turns of these lengths, of which it loses
+    something, if interrupts take a part of the time and, at once, more?"""
+    x = sum((max(Q(0), length - lost(length)) for length in turns), Q(0))
+    shortest = min(t.p for t in tasks)
+    demand_that(0 < slot <= shortest, "a period is shorter than the slot")
+    slots, (part, once) = shortest // slot, interrupted
+    holds = (load(tasks) + part + once / shortest) * ((slots + 1) * slot - x) <= slots * x
+    demand_that(holds and all(is_plain(t) and t.e <= t.p for t in tasks),
+                "a server is not served for as long as it needs")
 
 
 # Several processors.
@@ -388,7 +405,8 @@ def gfp_rta(here, responses):
 
 
 def load_holds(here, until, points):
-    tasks, m = here.tasks, here.m
+    is_delayed = any(t.jitter or t.blocking for t in here.tasks)
+    tasks, m = here.reduced(False) if is_delayed else here.tasks, here.m
     largest = max((t.e / min(t.d, t.p) for t in tasks), default=Q(0))
     mu = m - (m - 1) * largest
     whole = ceil(mu) - 1
@@ -433,9 +451,8 @@ def bar(here, until, windows):
 
 def holds(here, proof):
     by, edf = proof["by"], here.order == "edf"
-    is_delayed = any(t.jitter or t.blocking for t in here.tasks)
     by_demand = edf or here.order == "slices"
-    if by == "DEMAND" and by_demand and here.m == 1 and not is_delayed:
+    if by == "DEMAND" and by_demand and here.m == 1:
         demand_holds(here.tasks, proof["until"], proof["points"])
     elif by == "RESPONSES" and here.is_fixed and here.m == 1:
         responses_hold(here.tasks, here.ranks, proof["jobs"])
@@ -462,7 +479,7 @@ def holds(here, proof):
         (bcli if by == "BCLI" else rta)(here, proof["rounds"])
     elif by == "GFP-RTA" and here.is_fixed:
         gfp_rta(here, proof["responses"])
-    elif by == "LOAD" and edf and not is_delayed:
+    elif by == "LOAD" and edf:
         load_holds(here, proof["until"], proof["points"])
     elif by == "FFDBF" and edf:
         ffdbf(here, proof["speed"], proof["until"], proof["points"])
@@ -470,8 +487,6 @@ def holds(here, proof):
         bar(here, proof["until"], proof["windows"])
     elif by == "PD2" and here.order == "quanta":
         quanta_hold(here, proof["quanta"], proof["total"])
-    elif by == "NPS-F" and here.order == "servers":
-        servers_hold(here, proof["slot_ns"], proof["servers"], proof["turns"])
     else:
         raise AssertionError("the proof is not one for this policy, place and guarantee")
 
@@ -561,17 +576,18 @@ class Certificate:
             return
         demand_that(why is None, "a refutation is given")
         is_split = order in ("slices", "turns", "servers")
-        is_known = not is_split or (self.rule, says) == ("one-delay", "yes")
-        is_known = is_known and (order != "quanta" or self.rule == "one-delay")
-        demand_that(is_known, "the policy has no such proofs by this rule")
-        self.check_costs(claim)
+        demand_that(not is_split or says == "yes", "what splitting does not find refutes nothing")
+        self.check_costs(claim, order)
         self.check_places(claim, order, width)
         for place in places:
             place.enter(order, self.is_hard, self.tasks)
             self.compare(claim, place, order)
             if says == "yes":
                 demand_that(place.proof and not place.refusals, "no proof alone")
-                holds(place, place.proof)
+                if (order, place.proof["by"]) == ("servers", "NPS-F"):
+                    self.servers_hold(claim, place)
+                else:
+                    holds(place, place.proof)
             else:
                 demand_that(place.refusals and not place.proof, "no refusals alone")
                 for refusal in place.refusals:
@@ -589,15 +605,17 @@ class Certificate:
             | ({"MISS"} if anywhere else set())
         return why["by"] in kinds and is_refused(everywhere, why)
 
-    def check_costs(self, claim):
+    def check_costs(self, claim, order):
         costs, ways, delays = claim["costs"], claim["ways"], claim["delays"]
         are_free = not any(costs[key] for key in SIX)
         is_table = len(delays) == len(self.tasks) and all(len(r) == len(ways) for r in delays)
-        fits = {"one-delay": are_free and not ways and not delays,
+        # In quanta each task has its own delay by that rule.
+        own = delays and is_table and order == "quanta" and not costs["delay_ns"]
+        fits = {"one-delay": are_free and (own or not (ways or delays)),
                 "by-piece": are_free and is_table and not costs["delay_ns"]}
         several = is_table and not costs["delay_ns"] and costs["tick_period_ns"] > 0
         demand_that(fits.get(self.rule, several), "the costs are not those of the rule")
-        one = [costs["delay_ns"]] if self.rule == "one-delay" else []
+        one = [costs["delay_ns"]] if self.rule == "one-delay" and not own else []
         are_named = all(d == claim["with"].get("cpmd_ns", d) for r in [*delays, one] for d in r)
         demand_that(are_named, "a cache delay is not that of the margin")
 
@@ -608,7 +626,7 @@ class Certificate:
         t = self.tasks[task]
         if order == "slices":
             end = min(t.d, t.p) if len(here) > 1 else t.d
-            return sum(p.inflated[k] for p, k in here) >= t.e + claim["costs"]["delay_ns"] \
+            return sum(p.budgets[k] for p, k in here) >= t.e + claim["costs"]["delay_ns"] \
                 and sum(p.windows[k] for p, k in here) <= end
         if order == "turns":
             return len(here) <= 2 and sum(p.parts[k] for p, k in here) == 1
@@ -623,8 +641,9 @@ class Certificate:
             demand_that(fits, "it is no place of this policy")
             free -= set(place.cpus)
             count = len(place.ids)
-            lists = (len(place.inflated), len(place.windows), len(place.parts))
-            are_all = lists == (count, count * (order == "slices"), count * (order == "turns"))
+            lists = [len(place.windows), len(place.budgets), len(place.slices)]
+            are_all = lists == [count * (order == "slices")] * 3 and len(place.inflated) == count
+            are_all = are_all and len(place.parts) == count * (order == "turns")
             is_whole = all(wcet.denominator == 1 for wcet in place.inflated)
             demand_that(are_all and is_whole, "a WCET is missing")
             demand_that(place.ids == sorted(set(place.ids)), "the tasks are not in order")
@@ -652,44 +671,149 @@ class Certificate:
                 demand_that(stated <= min(needed + 2, endless), "a WCET is too long")
             demand_that(needed <= stated, f"`{self.tasks[i].name}` needs {needed} ns")
 
-    def needed(self, claim, place, order):
-        """By task the least WCET that holds its overheads."""
-        costs, given, m = claim["costs"], [self.tasks[i] for i in place.ids], place.m
-        if order == "slices":
-            return [Q(0)] * len(given)  # the budgets of all slices together hold it
-        if order == "quanta":  # each of them pays
-            usable = QUANTUM - costs["delay_ns"]
-            return [Q(ceil(t.e / usable) * QUANTUM if usable > 0 else 2 ** 64) for t in given]
+    def longest(self, claim, task, cpus):
+        """The longest delay with which a task can resume among these processors."""
         if self.rule == "one-delay":
-            return [t.e + costs["delay_ns"] for t in given]
-        ways = {"preemption"} | {self.ways[a, b] for n, a in enumerate(place.cpus)
-                                 for b in place.cpus[n + 1:]}
+            return Q(0)
+        ways = {"preemption"} | {self.ways[a, b] for n, a in enumerate(cpus) for b in cpus[n + 1:]}
         demand_that(ways <= set(claim["ways"]), "a way to resume has no delay")
-        columns = [claim["ways"].index(way) for way in ways]
-        own = [max(claim["delays"][i][c] for c in columns) for i in place.ids]
-        by_piece = self.rule == "by-piece"
+        return max(claim["delays"][task][claim["ways"].index(way)] for way in ways)
+
+    def residents(self, claim, place, order):
+        """By task of a place what executes there, the delays with which that begins and goes on,
+        which part of its jobs comes, how early timers may be transferred for it, and calls."""
+        all_, loaded = [], self.rule == "by-piece"  # the WCET has the first loading in it
+        for k, i in enumerate(place.ids):
+            t, stays = self.tasks[i], self.longest(claim, i, place.cpus)
+            one = (t.e, Q(0) if loaded else stays, stays, Q(1), None, 0)
+            having = {p.slices[p.ids.index(i)] if p.slices else n: p.cpus[0]
+                      for n, p in enumerate(claim["places"]) if i in p.ids}
+            if order == "turns" and place.parts[k] < 1:
+                ends = [cpu for cpu in having.values() if cpu != place.cpus[0]] + place.cpus
+                moves = self.longest(claim, i, ends)
+                one = (t.e, Q(0) if loaded else moves, stays, place.parts[k], t.p, 1)
+            elif order == "slices":
+                count = sum(i in p.ids for p in claim["places"])
+                is_order = sorted(having) == list(range(count)) or count == 1
+                demand_that(is_order, f"the slices of `{t.name}` are not in order")
+                at, budget = place.slices[k], place.budgets[k]
+                if count > 1:
+                    ends = (having[(at - 1) % count], place.cpus[0])
+                    moves = self.longest(claim, i, ends)
+                    one = (budget, moves, moves, Q(1), place.windows[k], 1) if at > 0 else \
+                        (budget, Q(0) if loaded else moves, stays, Q(1), max(t.p, t.d), 0)
+            all_.append(one)
+        return all_
+
+    def disturbing(self, place, order, residents, wide):
+        """By task the longest delay of another one that goes on where a job of it completes."""
+        by_piece, m = self.rule == "by-piece", place.m
         is_unordered = any(t.jitter or t.blocking or t.priority >= 0 for t in self.tasks)
+        first = [(one[3] == 1, t.d) for one, t in zip(residents, place.tasks)]
 
         def disturbs(k, i):
             if not by_piece or order == "any" or is_unordered:
                 return True
             if place.is_fixed:
                 return place.ranks[k] < place.ranks[i]
-            return m > 1 or given[k].d < given[i].d
-        other = [max((own[i] for i in others(given, k) if disturbs(k, i)), default=Q(0))
-                 for k in range(len(given))]
-        if by_piece:
-            waits = m == 1 or len(given) > m
-            return [t.e + waits * o for t, o in zip(given, other)]
-        hard = self.is_hard and self.rule == "all-overheads"
-        a, b, i = {(0, 0): (2, 2, 0), (0, 1): (2, 2, 1), (1, 0): (3, 3, 0),
-                   (1, 1): (6, 5, 2)}[hard, m > 1]
-        fixed = costs["scheduling_ns"] * a + costs["context_switch_ns"] * b \
-            + costs["ipi_latency_ns"] * i + costs["tick_ns"] + costs["release_ns"] * len(given)
-        left = 1 - costs["tick_ns"] / costs["tick_period_ns"] \
-            - sum(costs["release_ns"] / t.p for t in given)
-        return [(t.e + o + d + fixed) / left if left > 0 else Q(2 ** 64)
-                for t, o, d in zip(given, own, other)]
+            return wide or first[k] < first[i]
+        waits = not by_piece or not wide or len(residents) > m
+        return [max((residents[i][2] for i in others(residents, k) if waits and disturbs(k, i)),
+                    default=Q(0)) for k in range(len(residents))]
+
+    def needed(self, claim, place, order, served=False):
+        """By task the least WCET that holds its overheads."""
+        costs, m, is_hard = claim["costs"], place.m, self.is_charged_hard()
+        if order == "servers" and not served and self.rule != "one-delay":
+            needed = {}
+            for server, _ in self.servers(place):
+                needed.update(zip(server.ids, self.needed(claim, server, order, True)))
+            return [needed[i] for i in place.ids]
+        residents = self.residents(claim, place, order)
+        if order == "quanta":
+            return [self.quanta(claim, place, t, one[2]) for t, one in zip(place.tasks, residents)]
+        if self.rule == "one-delay":  # the budgets of slices contain it
+            return [one[0] + costs["delay_ns"] * (order != "slices") for one in residents]
+        other = self.disturbing(place, order, residents, m > 1 and not served)
+        own = [one[0] + one[1] + o for one, o in zip(residents, other)]
+        if self.rule == "by-piece":
+            return own
+        counts = {(0, 0): (2, 2, 0), (0, 1): (2, 2, 1), (1, 0): (3, 3, 0),
+                  (1, 1): (4, 4, 1) if served else (6, 5, 2)}[is_hard, m > 1]
+        release, tick = costs["release_ns"], costs["tick_ns"]
+        own = [e + sections(costs, *counts) + costs["ipi_latency_ns"] * one[5]
+               for e, one in zip(own, residents)]
+        if served:
+            return [e + release for e in own]
+        once, rate = tick, tick / costs["tick_period_ns"]
+        for t, (_, _, _, part, early, _) in zip(place.tasks, residents):
+            transfer = costs["timer_transfer_ns"] * (early is not None)
+            # Of n jobs in a row n * part + 1 come here, or all.
+            once += (part + (part < 1)) * (release + transfer) + part * transfer * (early or 0) / t.p
+            rate += part * (release + transfer) / t.p
+        return [(e + once) / (1 - rate) if rate < 1 else Q(2 ** 64) for e in own]
+
+    def is_charged_hard(self):
+        return self.is_hard and self.rule == "all-overheads"
+
+    def quanta(self, claim, place, task, delay):
+        """The quanta of a job, each of which loses something."""
+        costs, e = claim["costs"], self.tasks[place.ids[place.tasks.index(task)]].e
+
+        def count(time, lost):
+            return Q(ceil(time / (QUANTUM - lost)) * QUANTUM if lost < QUANTUM else 2 ** 64)
+        if self.rule == "one-delay":
+            own = claim["delays"][place.ids[place.tasks.index(task)]] if claim["delays"] else []
+            return count(e, max([*own, costs["delay_ns"]]))
+        if self.rule == "by-piece":  # all but the first
+            return QUANTUM + (count(e - QUANTUM, delay) if e > QUANTUM else 0)
+        counts = ((1, 1, 0), (2, 1, 0), (3, 2, 1))[self.is_charged_hard() * (1 + (place.m > 1))]
+        each = delay + sections(costs, *counts) \
+            + costs["tick_ns"] * ceil(QUANTUM / costs["tick_period_ns"])
+        # Releases: one of each task in every quantum, or all that come while the job is there.
+        release = costs["release_ns"]
+        meanwhile = ceil(release * sum(task.p / t.p + 2 for t in place.tasks))
+        return min(count(e, each + release * len(place.tasks)), count(e + meanwhile, each))
+
+    def servers(self, place):
+        """Each server as a place of its own, and the lengths of its turns."""
+        demand_that(place.proof["by"] == "NPS-F", "servers have no turns")
+        server_of, turns = place.proof["servers"], place.proof["turns"]
+        demand_that(len(server_of) == len(place.ids), "not every task has its server")
+        for server in set(server_of):
+            alone, mine = Place({}), [k for k, s in enumerate(server_of) if s == server]
+            own = [turn for turn in turns if turn[1] == server]
+            demand_that({turn[0] for turn in own} <= set(place.cpus), "a turn is not there")
+            alone.cpus = sorted({turn[0] for turn in own})
+            alone.ids, alone.inflated = ([of[k] for k in mine] for of in (place.ids, place.inflated))
+            alone.enter("servers", self.is_hard, self.tasks)
+            yield alone, [end - start for _, _, start, end in own]
+
+    def servers_hold(self, claim, place):
+        costs, slot = claim["costs"], place.proof["slot_ns"]
+        turns_are_apart(place.cpus, slot, place.proof["turns"])
+        all_ = list(self.servers(place))
+        for server, turns in all_:
+            counts = ((1, 1, 0), (1, 1, 1), (2, 2, 0), (5, 4, 1))[
+                2 * self.is_charged_hard() + (server.m > 1)]
+            switch = sections(costs, *counts) \
+                + max(self.longest(claim, i, server.cpus) for i in server.ids)
+
+            def lost(length):
+                """To the switch to it, if it is ever left, and to ticks."""
+                tick = costs["tick_ns"]
+                ticks = tick and tick * (ceil((length + tick) / costs["tick_period_ns"]) + 1)
+                return switch * (turns != [slot]) + ticks
+            near = [t for other, _ in all_ for t in other.tasks
+                    if other is not server and set(other.cpus) & set(server.cpus)]
+            part = sum((costs["release_ns"] / t.p for t in near), Q(0))
+            once = costs["release_ns"] * (len(near) + len(server.ids))
+            server_holds(server.tasks, slot, turns, lost, (part, once))
+
+
+def sections(costs, scheduling, switches, calls):
+    return costs["scheduling_ns"] * scheduling + costs["context_switch_ns"] * switches \
+        + costs["ipi_latency_ns"] * calls
 
 
 def answer(text):

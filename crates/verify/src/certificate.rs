@@ -85,7 +85,8 @@ objects! {
     Costs {
         delay_ns: Number, ways: Vec<String>, delays_ns: Vec<Vec<Number>>,
         release_ns: Number, scheduling_ns: Number, context_switch_ns: Number,
-        ipi_latency_ns: Number, tick_ns: Number, tick_period_ns: Number,
+        ipi_latency_ns: Number, timer_transfer_ns: Number,
+        tick_ns: Number, tick_period_ns: Number,
     }
 
     /// A processor or cluster with its tasks.
@@ -94,10 +95,11 @@ objects! {
         processors: Vec<u32>,
         /// Places in the set, from 0, ascending.
         tasks: Vec<usize>,
-        /// Their WCETs with overheads; of EDF-WM the budgets of their slices, of PD2 whole quanta.
+        /// Their WCETs with overheads, of PD2 in whole quanta.
         inflated_ns: Vec<Number>,
-        /// EDF-WM: the windows of the slices.
-        windows_ns: Vec<Number>,
+        /// EDF-WM: the windows of the slices; what of a WCET each executes, with one delay in it;
+        /// and which slice of its job it is, from 0.
+        windows_ns: Vec<Number>, budgets_ns: Vec<Number>, slices: Vec<usize>,
         /// EDF-fm: which part of the jobs of each runs there.
         parts: Vec<Number>,
         proof: Option<Proof>, refusals: Vec<Refusal>,

@@ -146,22 +146,18 @@ pub fn verify(set: &Set<'_>, claim: &Claim) -> Result<(), String> {
         require!(is_alone, "a refutation is not all that there is");
         return refuted(set, order, width, why);
     }
-    let is_one = set.read.rule == Rule::OneDelay;
-    let is_known = match order {
-        Order::Slices | Order::Turns | Order::Servers => is_one && claim.says == Says::Yes,
-        _ => is_one || order != Order::Quanta,
-    };
-    require!(is_known, "the policy has no such proofs by this rule");
-    costs::check(set, &claim.costs, &claim.with)?;
+    let is_split = matches!(order, Order::Slices | Order::Turns | Order::Servers);
+    require!(!is_split || claim.says == Says::Yes, "what splitting does not find refutes nothing");
+    costs::check(set, order, &claim.costs, &claim.with)?;
     are_places(set, order, claim)?;
     for place in &claim.places {
         let is_wide = width.is_none_or(|width| place.processors.len() == width);
         require!(is_wide, "{:?} are no place of this policy", place.processors);
         let on = |why| format!("on processors {:?}: {why}", place.processors);
-        let here = Here::of(set, order, place);
+        let here = Here::of(set, order, place, &claim.places);
         costs::compare(&here, &claim.costs, claim.says).map_err(on)?;
         match (claim.says, &place.proof, place.refusals.as_slice()) {
-            (Says::Yes, Some(proof), []) => here.holds(proof).map_err(on)?,
+            (Says::Yes, Some(proof), []) => here.holds(proof, &claim.costs).map_err(on)?,
             (Says::NotShown, None, all @ [_, ..]) => {
                 all.iter().try_for_each(|refusal| here.is_refused(refusal)).map_err(on)?;
             }
@@ -182,6 +178,8 @@ fn are_places(set: &Set<'_>, order: Order, claim: &Claim) -> Result<(), String> 
         let count = |of: Order| if order == of { place.tasks.len() } else { 0 };
         let are_all = place.inflated_ns.len() == place.tasks.len()
             && place.windows_ns.len() == count(Order::Slices)
+            && place.budgets_ns.len() == count(Order::Slices)
+            && place.slices.len() == count(Order::Slices)
             && place.parts.len() == count(Order::Turns);
         let are_whole = place.inflated_ns.iter().all(|wcet| wcet.0.is_integer());
         require!(are_all && are_whole, "on {on:?} not every task has a whole WCET and its part");
@@ -217,7 +215,7 @@ fn is_whole(set: &Set<'_>, order: Order, claim: &Claim, task: usize) -> bool {
     match order {
         Order::Slices => {
             let end = if here.len() > 1 { deadline.min(period) } else { deadline };
-            sum(|p| &p.inflated_ns) >= wcet + &claim.costs.delay_ns.0
+            sum(|p| &p.budgets_ns) >= wcet + &claim.costs.delay_ns.0
                 && sum(|p| &p.windows_ns) <= *end
         }
         Order::Turns => sum(|p| &p.parts) == q(1) && here.len() <= 2,
@@ -236,7 +234,7 @@ fn refuted(set: &Set<'_>, order: Order, width: Option<usize>, why: &Refusal) -> 
     let (tasks, processors) = ((0..entries.len()).collect(), cpus.clone());
     let inflated_ns = set.tasks.iter().map(|t| Number(t.wcet.clone())).collect();
     let together = Place { processors, tasks, inflated_ns, ..Place::default() };
-    let all = Here::of(set, order, &together);
+    let all = Here::of(set, order, &together, &[]);
     // Every task may be released at any time, if none has a phase.
     let any_time = set.is_hard() && entries.iter().all(|e| e.phase_ns.0.is_zero());
     let anywhere = width == Some(cpus.len()) && entries.iter().all(|e| allows(e, cpus));

@@ -174,14 +174,15 @@ pub fn gfp_rta(here: &Here<'_>, responses: &[Number]) -> Result<(), String> {
 /// LOAD: h(t) ≤ λ·t for all t, with μ = m − (m − 1)·δ_max, δ_max ≤ 1, and λ the larger of
 /// μ − (⌈μ⌉ − 1)·δ_max and ⌈μ⌉ − 1 − (⌈μ⌉ − 2)·δ_max.
 pub fn load(here: &Here<'_>, until: &Q, points: &[[Number; 2]]) -> Result<(), String> {
-    let tasks = &here.tasks;
+    let is_delayed = here.tasks.iter().any(Task::is_delayed);
+    let tasks = &if is_delayed { here.reduced(false, false)? } else { here.tasks.clone() };
     let largest = tasks.iter().map(density).max().unwrap_or_default();
     let mu = q(here.m) - q(here.m - 1) * &largest;
     let whole = mu.ceil() - q(1);
     let rate = (mu - &whole * &largest).max(&whole - (&whole - q(1)) * &largest);
     let fits = largest <= q(1) && is_below_from(tasks, &rate, until);
     require!(fits, "a task is too dense, or the demand may fail beyond {until}");
-    is_below(&rate, |t| demand(tasks, t), |t| deadline_before(tasks, t), until, points)
+    is_below(&rate, |t| demand(tasks, t), |t| deadline_before(tasks, t), |_| q(0), until, points)
 }
 
 /// FFDBF: for some speed σ of at least every e/D, Σ FF_i(t) ≤ (m − (m − 1)·σ)·t for all t, with
@@ -199,7 +200,7 @@ pub fn ffdbf(here: &Here<'_>, speed: &Q, until: &Q, points: &[[Number; 2]]) -> R
     let is_speed = *speed <= q(1) && tasks.iter().all(|t| density(t) <= *speed);
     let fits = is_speed && is_below_from(tasks, &rate, until);
     require!(fits, "{speed} is no speed for the tasks, or too much is due beyond {until}");
-    is_below(&rate, due, |t| deadline_before(tasks, t), until, points)
+    is_below(&rate, due, |t| deadline_before(tasks, t), |_| q(0), until, points)
 }
 
 /// BAR: for every k and whole L ≥ D_k, Σ I_i and the m − 1 largest J_i − I_i are ≤ m·(L − e_k), where
@@ -223,7 +224,7 @@ pub fn bar(here: &Here<'_>, until: &Q, windows: &[Vec<[Number; 2]>]) -> Result<(
             carried_in(here.m, tasks.iter().map(bring)) / &m + &task.wcet
         };
         let last = |open: &Q| Some(open.ceil() - q(1)).filter(|last| *last >= task.deadline);
-        is_below(&q(1), due, last, until, windows)?;
+        is_below(&q(1), due, last, |_| q(0), until, windows)?;
     }
     Ok(())
 }

@@ -1,37 +1,50 @@
 //! The tasks of one place, and which proofs and refusals are for its policy and guarantee.
 
-use crate::certificate::{Number, Place, Proof, Q, Refusal};
+use crate::certificate::{Costs, Number, Place, Proof, Q, Refusal, Rule};
 use crate::claim::{Order, Set, Task, q, utilization};
 use crate::many::{bak, densities_fit, ffdbf, load};
 use crate::slots::{fit, serve};
 use crate::{many, replay, single};
 use num_traits::Zero;
 
-/// The tasks of one place with their overheads.
+/// The tasks of one place, or of one server in it, with their overheads.
 pub struct Here<'a> {
     pub set: &'a Set<'a>,
     pub order: Order,
+    /// The place, among all of the claim.
+    pub place: &'a Place,
+    pub all: &'a [Place],
     /// Places in the set, and the tasks in that order.
-    pub ids: &'a [usize],
+    pub ids: Vec<usize>,
     pub tasks: Vec<Task>,
-    /// EDF-fm: which part of the jobs of each runs here.
-    pub parts: &'a [Number],
-    pub cpus: &'a [u32],
+    pub cpus: Vec<u32>,
     pub m: usize,
+    pub is_server: bool,
     /// By task its rank among them under fixed priorities, 0 the most urgent.
     pub ranks: Vec<usize>,
 }
 
 impl<'a> Here<'a> {
-    pub fn of(set: &'a Set<'a>, order: Order, place: &'a Place) -> Self {
+    pub fn of(set: &'a Set<'a>, order: Order, place: &'a Place, all: &'a [Place]) -> Self {
         let with_overheads = |(at, wcet): (usize, &Number)| {
             let given = &set.tasks[place.tasks[at]];
             let window = place.windows_ns.get(at).map_or(&given.deadline, |w| &w.0);
             Task { wcet: wcet.0.clone(), deadline: window.clone(), ..given.clone() }
         };
         let tasks = place.inflated_ns.iter().enumerate().map(with_overheads).collect();
-        let (ids, parts, cpus) = (&place.tasks, &place.parts, &place.processors);
-        Here { set, order, ids, tasks, parts, cpus, m: cpus.len(), ranks: order.ranks(set, ids) }
+        let (ids, cpus) = (place.tasks.clone(), place.processors.clone());
+        let (m, ranks, is_server) = (cpus.len(), order.ranks(set, &ids), false);
+        Here { set, order, place, all, ids, tasks, cpus, m, is_server, ranks }
+    }
+
+    /// EDF-fm: which part of the jobs of a task runs here.
+    pub fn part(&self, at: usize) -> Q {
+        self.place.parts.get(at).map_or(q(1), |part| part.0.clone())
+    }
+
+    /// Does a job pay for what the kernel is in the midst of?
+    pub fn is_charged_hard(&self) -> bool {
+        self.set.is_hard() && self.set.read.rule == Rule::AllOverheads
     }
 
     /// The tasks as tests for several processors take them: e + B in the place of e, D − J in that
@@ -56,11 +69,10 @@ impl<'a> Here<'a> {
     }
 
     /// Does the proof hold, and is it one for this policy and this guarantee?
-    pub fn holds(&self, proof: &Proof) -> Result<(), String> {
+    pub fn holds(&self, proof: &Proof, costs: &Costs) -> Result<(), String> {
         let (edf, fixed) = (self.order == Order::Deadlines, self.order.is_fixed());
         let (quanta, nps) = (self.order == Order::Quanta, self.order == Order::Servers);
-        let is_delayed = self.tasks.iter().any(Task::is_delayed);
-        let due = self.m == 1 && !is_delayed && (edf || self.order == Order::Slices);
+        let due = self.m == 1 && (edf || self.order == Order::Slices);
         let soft = !self.set.is_hard() && (edf || matches!(self.order, Order::Any | Order::Turns));
         match proof {
             Proof::Demand { until, points } if due => single::demand_fits(self, &until.0, points),
@@ -72,11 +84,11 @@ impl<'a> Here<'a> {
             Proof::Bcli { rounds } if edf => many::bcli(self, rounds),
             Proof::Rta { rounds } if edf => many::rta(self, rounds),
             Proof::GfpRta { responses } if fixed => many::gfp_rta(self, responses),
-            Proof::Load { until, points } if edf && !is_delayed => load(self, &until.0, points),
+            Proof::Load { until, points } if edf => load(self, &until.0, points),
             Proof::Ffdbf { speed, until, points } if edf => ffdbf(self, &speed.0, &until.0, points),
             Proof::Bar { until, windows } if edf => many::bar(self, &until.0, windows),
             Proof::Pd2 { quanta: counts, total } if quanta => fit(self, counts, total),
-            Proof::NpsF { slot_ns, servers, turns } if nps => serve(self, slot_ns, servers, turns),
+            Proof::NpsF { slot_ns, turns, .. } if nps => serve(self, costs, slot_ns, turns),
             _ => Err("the proof is not one for this policy, place and guarantee".to_owned()),
         }
     }
@@ -115,9 +127,8 @@ impl<'a> Here<'a> {
         require!(self.m == 1 || !has_jitter, "this proof does not take release jitter");
         let blocked = |t: &Task| t.utilization() + &t.blocking * q(self.m.min(2) - 1) / &t.period;
         let all: Vec<Q> = self.tasks.iter().map(blocked).collect();
-        let part = |k: usize| self.parts.get(k).map_or(q(1), |part| part.0.clone());
-        let total: Q = (0..all.len()).map(|k| &all[k] * part(k)).sum();
-        let first: Q = (0..all.len()).filter(|k| part(*k) < q(1)).map(|k| all[k].clone()).sum();
+        let total: Q = (0..all.len()).map(|k| &all[k] * self.part(k)).sum();
+        let first: Q = (0..all.len()).filter(|k| self.part(*k) < q(1)).map(|k| &all[k]).sum();
         require!(first <= q(1), "tasks that run elsewhere, too, ask for more than the processor");
         let fits = total <= q(self.m) && all.iter().all(|u| *u <= q(1));
         require!(fits && total == *stated, "U is stated as {stated} and is {total}, of {}", self.m);

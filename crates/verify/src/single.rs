@@ -19,14 +19,27 @@ pub fn deadline_before(tasks: &[Task], t: &Q) -> Option<Q> {
     due.map(|task| jobs(task) * &task.period + &task.deadline).max()
 }
 
-/// Does EDF meet every deadline? It does if h(t) ≤ t for all t. A first miss lies within the
-/// synchronous busy period, so that nothing can fail beyond `until` if it is over by then.
+/// Does EDF meet every deadline? It does if B(t) + h(t) ≤ t for all t, with deadlines counted from
+/// the latest release, and B(t) the longest blocking of the tasks with the last first deadline up to
+/// t (Baker 1991; Spuri 1996). A first t at which it fails lies within the synchronous busy period,
+/// so that nothing can fail beyond `until` if that is over by then.
 pub fn demand_fits(here: &Here<'_>, until: &Q, points: &[[Number; 2]]) -> Result<(), String> {
-    let tasks = &here.tasks;
-    let busy: Q = tasks.iter().map(|k| (until / &k.period).ceil() * &k.wcet).sum();
+    let shift = |t: &Task| Task { deadline: &t.deadline - &t.jitter, ..t.clone() };
+    let tasks: Vec<Task> = here.tasks.iter().map(shift).collect();
+    let most = tasks.iter().map(|t| t.blocking.clone()).max().unwrap_or_default();
+    let busy = &most + tasks.iter().map(|k| (until / &k.period).ceil() * &k.wcet).sum::<Q>();
+    let rate = if most.is_zero() { q(1) } else { q(1) - &most / until.max(&most) };
     let is_over = !until.is_zero() && busy <= *until;
-    require!(is_over || is_below_from(tasks, &q(1), until), "the demand may fail beyond {until}");
-    is_below(&q(1), |t| demand(tasks, t), |t| deadline_before(tasks, t), until, points)
+    let fits = is_over || (most <= *until && is_below_from(&tasks, &rate, until));
+    require!(fits, "the demand may fail beyond {until}");
+    let first = |t: &Q| tasks.iter().map(|k| &k.deadline).filter(|d| *d <= t).max();
+    let blocking = |t: &Q| {
+        let last = tasks.iter().filter(|k| Some(&k.deadline) == first(t));
+        last.map(|k| k.blocking.clone()).max().unwrap_or_default()
+    };
+    let due = |t: &Q| demand(&tasks, t) + blocking(t);
+    let from = |t: &Q| first(t).filter(|_| !most.is_zero()).cloned().unwrap_or_default();
+    is_below(&q(1), due, |t| deadline_before(&tasks, t), from, until, points)
 }
 
 /// Is the demand at most rate·t from t on? It is at most U·t + Σ max(0, e − u·D).
@@ -36,13 +49,14 @@ pub fn is_below_from(tasks: &[Task], rate: &Q, t: &Q) -> bool {
     idle >= Q::zero() && ahead <= idle * t
 }
 
-/// Is due(t) ≤ rate·t for all t, if nothing can fail beyond `until`? `due` never falls: if due(t) =
-/// h is at most rate·t, then so it is for all times from h/rate to t. `last_before` a time that is
-/// safe is the last before it at which it can fail, if nothing fails then. So the points have to
-/// reach from `until` to where nothing is due, each at or above the last that is left open.
+/// Is due(t) ≤ rate·t for all t, if nothing can fail beyond `until`? `due` does not fall `from` some
+/// time before t on: if due(t) = h is at most rate·t, then so it is for all times since, from h/rate
+/// to t. `last_before` a time that is safe is the last before it at which it can fail, if nothing
+/// fails then. So the points have to reach from `until` to where nothing is due, each at or above the
+/// last that is left open.
 pub fn is_below(
-    rate: &Q, due: impl Fn(&Q) -> Q, last_before: impl Fn(&Q) -> Option<Q>, until: &Q,
-    points: &[[Number; 2]],
+    rate: &Q, due: impl Fn(&Q) -> Q, last_before: impl Fn(&Q) -> Option<Q>, from: impl Fn(&Q) -> Q,
+    until: &Q, points: &[[Number; 2]],
 ) -> Result<(), String> {
     // All times from here on are known to be safe.
     let mut open = until + q(1);
@@ -50,7 +64,7 @@ pub fn is_below(
         let h = due(t);
         require!(h == *stated && h <= rate * t, "{stated} is stated to be due by {t}, and {h} is");
         require!(last_before(&open).is_none_or(|last| last <= *t), "after {t} times are left out");
-        open = open.min(h / rate);
+        open = open.min((h / rate).max(from(t)));
     }
     require!(last_before(&open).is_none(), "what is due before {open} is left out");
     Ok(())

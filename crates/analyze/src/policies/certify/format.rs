@@ -197,6 +197,8 @@ pub enum Costs {
         context_switch_ns: Number,
         /// An interrupt between processors.
         ipi_latency_ns: Number,
+        /// A timer that is transferred to another processor.
+        timer_transfer_ns: Number,
         /// A tick.
         tick_ns: Number,
         /// The time between two ticks.
@@ -211,11 +213,17 @@ pub struct Place {
     pub processors: Vec<u32>,
     /// Places in the set, from 0, ascending.
     pub tasks: Vec<usize>,
-    /// Their WCETs with overheads; of EDF-WM the budgets of their slices, of PD2 whole quanta.
+    /// Their WCETs with overheads, of PD2 in whole quanta.
     pub inflated_ns: Vec<Number>,
     /// EDF-WM: the windows of the slices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub windows_ns: Vec<Number>,
+    /// EDF-WM: what of a WCET each slice executes; by the rule of one delay with a part of that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub budgets_ns: Vec<Number>,
+    /// EDF-WM: which slice of its job each is, from 0.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<usize>,
     /// EDF-fm: which part of the jobs of each runs there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Number>,

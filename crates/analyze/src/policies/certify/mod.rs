@@ -20,11 +20,13 @@ use super::question::Question;
 use super::subject::{Subject, Way};
 use super::urgency::Ordered;
 use super::{Judgment, NOT_JUDGED, PolicyVerdict, rank};
+use crate::overheads::Piece;
 use crate::partition::Order as PackingOrder;
 use crate::pd2;
+use crate::uniprocessor::delayed;
 use crate::verdict::Guarantee;
 use format::{Certificate, Claim, Entry, Number, Place, Proof, Refusal, Says, With, Without};
-use model::assignment::Clustered;
+use model::assignment::{Clustered, Slices};
 use model::{
     Assignment, CpuSet, Duration, Extras, Platform, Result, Resumption, TaskId, TaskSet, Timing,
 };
@@ -44,6 +46,7 @@ fn big(q: BigRational) -> Number {
 }
 
 /// The tasks of one place with their overheads.
+#[derive(Clone)]
 struct Here {
     /// Places in the set as it was given, ascending.
     ids: Vec<usize>,
@@ -55,6 +58,8 @@ struct Here {
     m: i128,
     /// By task which part of its jobs comes here, as part of a whole.
     jobs: Vec<(u64, u64)>,
+    /// By task which slice of its job comes here, and what that executes.
+    slices: Vec<(usize, Duration)>,
     way: Way,
 }
 
@@ -75,6 +80,18 @@ impl Here {
             .sum()
     }
 
+    /// The same with deadlines counted from the latest releases.
+    fn from_latest_release(&self) -> Here {
+        let both = self.tasks.iter().zip(&self.extras);
+        let tasks = both
+            .map(|(t, x)| delayed::from_latest_release(t, x))
+            .collect();
+        Here {
+            tasks,
+            ..self.clone()
+        }
+    }
+
     fn is_delayed(&self) -> bool {
         self.extras.iter().any(|x| !x.is_none())
     }
@@ -88,6 +105,8 @@ impl Here {
                 Way::Slices { .. } => self.tasks.iter().map(|t| t.deadline.into()).collect(),
                 _ => Vec::new(),
             },
+            budgets_ns: self.slices.iter().map(|s| s.1.into()).collect(),
+            slices: self.slices.iter().map(|s| s.0).collect(),
             parts: match self.way {
                 Way::Turns { .. } => self.parts().map(big).collect(),
                 _ => Vec::new(),
@@ -239,18 +258,9 @@ fn claims(
         return nothing(verdict.reason.clone());
     }
     let posed = Posed::of(set, verdict)?;
-    let why = match (posed.subject.way, costs.rule()) {
-        (Way::Clusters, _) => None,
-        (Way::Quanta(_), _) if posed.subject.tests(guarantee) != Tests::Named(pd2::INFO.name) => {
-            Some("there are no certificates for its test")
-        }
-        (_, Rule::OneDelay) => None,
-        _ => Some(
-            "slices, turns, servers and quanta have certificates by the rule of one delay only",
-        ),
-    };
-    if let Some(why) = why {
-        return nothing(why.to_owned());
+    let is_in_quanta = matches!(posed.subject.way, Way::Quanta(_));
+    if is_in_quanta && posed.subject.tests(guarantee) != Tests::Named(pd2::INFO.name) {
+        return nothing("there are no certificates for its test".to_owned());
     }
     let given = posed.given(verdict);
     let question = posed.question(platform, guarantee, costs, given)?;
@@ -333,7 +343,7 @@ impl Certifier<'_> {
         {
             claim.says = Says::NotShown;
             claim.costs = Some(self.costs());
-            claim.places = vec![self.without_quanta(quantum)?];
+            claim.places = vec![self.without_quanta(quantum)];
         } else if !self.question.policy.is_packed() {
             return Err("what splitting tasks does not find has no certificate".to_owned());
         } else {
@@ -355,7 +365,7 @@ impl Certifier<'_> {
         };
         let places = match assignment {
             Assignment::Slots(slots) => self.served(slots),
-            Assignment::Quanta(quanta) => vec![self.in_quanta(quanta)?],
+            Assignment::Quanta(quanta) => vec![self.in_quanta(quanta)],
             _ => {
                 let places = self.places(assignment);
                 let places = places.iter().map(place);
@@ -385,7 +395,8 @@ impl Certifier<'_> {
     fn costs(&self) -> format::Costs {
         let bill = &self.question.bill;
         let system = self.question.system(self.case);
-        if bill.rule == Rule::OneDelay {
+        let is_in_quanta = matches!(self.question.policy.way, Way::Quanta(_));
+        if bill.rule == Rule::OneDelay && !is_in_quanta {
             let delay = self.case.delays.first().copied().unwrap_or_default();
             return format::Costs::One {
                 delay_ns: delay.into(),
@@ -409,6 +420,7 @@ impl Certifier<'_> {
             ipi_latency_ns: o.ipi_latency.into(),
             tick_ns: o.tick.into(),
             tick_period_ns: o.tick_period.into(),
+            timer_transfer_ns: o.timer_transfer.into(),
         }
     }
 
@@ -426,9 +438,23 @@ impl Certifier<'_> {
                     own.map_or((1, 1), |piece| piece.jobs)
                 };
                 place.jobs = place.ids.iter().map(jobs_of).collect();
+                if let Assignment::Slices(slices) = assignment {
+                    let mut own: Vec<_> =
+                        here.iter().map(|p| self.slice(slices, p, cpus)).collect();
+                    own.sort_unstable_by_key(|(id, _)| *id);
+                    place.slices = own.into_iter().map(|(_, slice)| slice).collect();
+                }
                 place
             })
             .collect()
+    }
+
+    /// The task of a piece, which of its slices is on these processors, and what it executes.
+    fn slice(&self, slices: &Slices, piece: &Piece, cpus: &CpuSet) -> (usize, (usize, Duration)) {
+        let all = &slices.tasks[piece.task.index()];
+        let at = all.iter().position(|slice| cpus.contains(slice.cpu));
+        let budget = at.map_or(Duration::ZERO, |at| all[at].budget);
+        (self.original(piece.task.index()), (at.unwrap_or(0), budget))
     }
 
     /// A place with these tasks, by their indices in the question, ascending.
@@ -456,6 +482,7 @@ impl Certifier<'_> {
             m: cpus.len() as i128,
             cpus,
             jobs: vec![(1, 1); rows.len()],
+            slices: Vec::new(),
             way: self.question.policy.way,
         }
     }
@@ -469,16 +496,10 @@ impl Certifier<'_> {
         }
         match (self.question.tests(), here.m) {
             (Tests::Utilization, _) => Ok(single::utilization_proof(here)),
-            (Tests::Deadlines, 1) if here.is_delayed() => {
-                Err(without("EDF with blocking and jitter on one processor"))
-            }
             (Tests::Deadlines, 1) => single::demand_proof(here),
             (Tests::Priorities, 1) => single::response_proof(here),
             (Tests::Deadlines, _) => {
-                several::edf_proof(here).ok_or_else(|| match here.is_delayed() {
-                    true => without("LOAD with blocking or jitter, or a long FFDBF, BAR or RTA"),
-                    false => without("a long LOAD, FFDBF, BAR or RTA"),
-                })
+                several::edf_proof(here).ok_or_else(|| without("a long LOAD, FFDBF, BAR or RTA"))
             }
             (Tests::Priorities, _) => {
                 several::fixed_proof(here).ok_or_else(|| without("a long GFP-RTA"))

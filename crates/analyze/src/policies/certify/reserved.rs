@@ -3,15 +3,20 @@
 //! Sources: as [`crate::semi::nps_f`] and [`crate::pd2`].
 
 use super::format::{Number, Place, Proof, Turn};
-use super::{Certifier, Here, Rule, big};
-use crate::assign;
+use super::{Certifier, Here, big};
+use crate::{assign, overheads};
 use model::assignment::{Quanta, Slots};
-use model::{CpuSet, Duration, Timing};
+use model::{Assignment, CpuSet, Duration, Timing};
 
 impl Certifier<'_> {
     /// Each cluster with its servers, and why they hold their tasks.
     pub(super) fn served(&self, slots: &Slots) -> Vec<Place> {
-        let (tasks, _) = self.question.books(self.case);
+        let charged = overheads::account(
+            &self.case.tasks,
+            &Assignment::Slots(slots.clone()),
+            &self.question.system(self.case),
+        );
+        let tasks = charged.inflated;
         let place = |cluster: &CpuSet| {
             let tables = slots.timetables.iter().filter(|t| cluster.contains(t.cpu));
             let turns = tables.flat_map(|table| {
@@ -47,51 +52,40 @@ impl Certifier<'_> {
     }
 
     /// The tasks with what is reserved for them.
-    ///
-    /// # Errors
-    /// By the rule of one delay: they are charged others than the one of all jobs.
-    pub(super) fn with_quanta(&self, quanta: &Quanta) -> Result<Here, String> {
-        let system = self.question.system(self.case);
-        let ways = system.ways(quanta.cpus.iter());
-        let one = self.case.delays.first();
-        let mut ids = self.question.set.ids();
-        let is_one = ids.all(|id| Some(&system.delays.longest(id, &ways)) == one);
-        if self.question.bill.rule == Rule::OneDelay && !is_one {
-            return Err("in quanta each task is charged a delay of its own".to_owned());
-        }
+    pub(super) fn with_quanta(&self, quanta: &Quanta) -> Here {
         let reserve = |(t, reserved): (&Timing, &Duration)| Timing {
             wcet: *reserved,
             ..*t
         };
         let reserved = self.case.tasks.iter().zip(&quanta.reserved).map(reserve);
-        Ok(self.here(reserved.enumerate().collect(), quanta.cpus.clone()))
+        self.here(reserved.enumerate().collect(), quanta.cpus.clone())
     }
 
     /// All tasks in the quanta that are reserved, and why these fit.
-    pub(super) fn in_quanta(&self, quanta: &Quanta) -> Result<Place, String> {
-        let here = self.with_quanta(quanta)?;
+    pub(super) fn in_quanta(&self, quanta: &Quanta) -> Place {
+        let here = self.with_quanta(quanta);
         let length = quanta.quantum.nanos().max(1);
         let count = |t: &Timing| Number::from(t.wcet.nanos() / length);
         let proof = Proof::Pd2 {
             quanta: here.tasks.iter().map(count).collect(),
             total: big(here.utilization()),
         };
-        Ok(Place {
+        Place {
             proof: Some(proof),
             ..here.place()
-        })
+        }
     }
 
     /// All tasks in the quanta that they need, which are too many.
-    pub(super) fn without_quanta(&self, quantum: Duration) -> Result<Place, String> {
+    pub(super) fn without_quanta(&self, quantum: Duration) -> Place {
         let cpus = self.question.platform.usable();
         let system = self.question.system(self.case);
         let (quanta, _) = assign::in_quanta(&self.case.tasks, &cpus, quantum, &system);
-        let here = self.with_quanta(&quanta)?;
+        let here = self.with_quanta(&quanta);
         let refusals = self.overload(&here).into_iter().collect();
-        Ok(Place {
+        Place {
             refusals,
             ..here.place()
-        })
+        }
     }
 }

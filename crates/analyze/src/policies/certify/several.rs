@@ -176,8 +176,12 @@ fn sides(tasks: &[Timing], m: i128, k: usize) -> (BigRational, BigRational) {
 
 /// A proof by LOAD, for the load as it is, not as the test approximates it.
 fn load_proof(here: &Here) -> Option<Proof> {
-    let (tasks, m) = (&here.tasks, here.m);
-    if here.is_delayed() || !accepts(&load::INFO, tasks, m) {
+    let m = here.m;
+    let tasks = &match here.is_delayed() {
+        true => reduced(here, Carries::Deadlines)?,
+        false => here.tasks.clone(),
+    };
+    if !accepts(&load::INFO, tasks, m) {
         return None;
     }
     let largest = tasks.iter().map(|t| t.density().to_big()).max()?;

@@ -33,12 +33,17 @@ fn deadline_before(tasks: &[Timing], t: i128) -> Option<i128> {
 
 /// From where the demand has to be looked at: beyond, it fits. `None`: too far away.
 fn bound(here: &Here) -> Option<i128> {
+    bound_with(here, 0)
+}
+
+/// The same for what is due and this blocking.
+fn bound_with(here: &Here, blocking: i128) -> Option<i128> {
     let by_load = || {
         let idle = BigRational::one() - here.utilization();
         if idle <= BigRational::zero() {
             return None;
         }
-        let mut ahead = BigRational::zero();
+        let mut ahead = BigRational::from_integer(blocking.into());
         let mut longest = 0;
         for t in &here.tasks {
             let (d, p) = (nanos(t.deadline), nanos(t.period));
@@ -52,15 +57,15 @@ fn bound(here: &Here) -> Option<i128> {
         let bound = (ahead / idle).ceil().to_integer().to_i128()?.max(longest);
         (bound >> 100 == 0).then_some(bound)
     };
-    by_load().or_else(|| busy_period(here))
+    by_load().or_else(|| busy_period(here, blocking))
 }
 
-/// The length of the synchronous busy period.
-fn busy_period(here: &Here) -> Option<i128> {
-    let mut w: i128 = here.tasks.iter().map(|t| nanos(t.wcet)).sum();
+/// The length of the synchronous busy period that begins with this blocking.
+fn busy_period(here: &Here, blocking: i128) -> Option<i128> {
+    let mut w: i128 = blocking + here.tasks.iter().map(|t| nanos(t.wcet)).sum::<i128>();
     for _ in 0..MOST {
         let jobs = |t: &model::Timing| Integer::div_ceil(&w, &nanos(t.period)) * nanos(t.wcet);
-        let next: i128 = here.tasks.iter().map(jobs).sum();
+        let next = blocking + here.tasks.iter().map(jobs).sum::<i128>();
         if next == w {
             return Some(w);
         }
@@ -133,6 +138,11 @@ pub(super) fn points_below(
 /// Why EDF meets every deadline of tasks that it holds.
 pub(super) fn demand_proof(here: &Here) -> Result<Proof, String> {
     const TOO_MANY: &str = "its proof would have more than 100000 points of the demand";
+    if here.is_delayed() {
+        let shifted = here.from_latest_release();
+        let (until, points) = points_with_blocking(&shifted).ok_or(TOO_MANY)?;
+        return Ok(Proof::Demand { until, points });
+    }
     if here.tasks.iter().all(|t| t.deadline >= t.period) {
         return Ok(Proof::Demand {
             until: Number::from(0_u64),
@@ -147,6 +157,30 @@ pub(super) fn demand_proof(here: &Here) -> Result<Proof, String> {
         }),
         (false, _) => Err("the demand of a processor is more than fits".to_owned()),
     }
+}
+
+/// From where blocking and demand fit, and the points that show the same of all times before, as
+/// [`crate::uniprocessor::delayed`] decides it. `None`: they do not, or there are too many.
+fn points_with_blocking(here: &Here) -> Option<(Number, Vec<[Number; 2]>)> {
+    let tasks = &here.tasks;
+    let blocking = |i: &usize| nanos(here.extras[*i].blocking);
+    let most = (0..tasks.len()).map(|i| blocking(&i)).max()?;
+    let until = bound_with(here, most)?;
+    let mut points = Vec::new();
+    let mut open = until + 1;
+    while let Some(last) = deadline_before(tasks, open) {
+        let firsts = tasks.iter().map(|t| nanos(t.deadline));
+        let first = firsts.filter(|d| *d <= last).max()?;
+        let latest = (0..tasks.len()).filter(|i| nanos(tasks[*i].deadline) == first);
+        let due = demand(tasks, last) + latest.map(|i| blocking(&i)).max()?;
+        if due > last || points.len() > MOST {
+            return None;
+        }
+        points.push([last.into(), due.into()]);
+        // Blocking falls at the first deadlines of tasks.
+        open = if most > 0 { due.max(first) } else { due };
+    }
+    Some((until.into(), points))
 }
 
 /// A time by which more is due than fits. `None`: it all fits, or that is not known.
