@@ -405,8 +405,8 @@ def gfp_rta(here, responses):
 
 
 def load_holds(here, until, points):
-    is_delayed = any(t.jitter or t.blocking for t in here.tasks)
-    tasks, m = here.reduced(False) if is_delayed else here.tasks, here.m
+    m, tasks = here.m, [t.with_(e=t.e + t.blocking, d=t.d - t.jitter) for t in here.tasks]
+    demand_that(all(t.d > 0 for t in tasks), "a deadline is before the latest release")
     largest = max((t.e / min(t.d, t.p) for t in tasks), default=Q(0))
     mu = m - (m - 1) * largest
     whole = ceil(mu) - 1

@@ -17,7 +17,9 @@
 //! miss), so that a job that is ready early is like one that has executed already. The proofs of
 //! GFB, BAK, BCL, BCLI, BAR, LOAD and FFDBF bound the work of others by the jobs whose deadlines
 //! lie in a window before the missed one, p apart, and what a job carries into it by its deadline
-//! or by what it must have executed since its arrival: earlier release adds to neither.
+//! or by what it must have executed since its arrival: earlier release adds to neither. LOAD takes
+//! D − J > p, too: its proof follows the pending jobs of a task back to the one that found none
+//! pending, which is ready no later than it arrives in the reduced set.
 //!
 //! **Jitter, all other tests: (e, D − J, p − J).** Releases are at least p − J apart, and a job
 //! that is done D − J after its release is in time. For fixed priorities, which look at no

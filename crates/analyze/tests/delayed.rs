@@ -244,7 +244,8 @@ fn one_processor_keeps_its_response_times_under_fixed_priorities() {
     assert!(accepted > count() / 10, "{accepted}");
 }
 
-/// Every test for several processors that carries jitter, grown to its edge.
+/// Every test for several processors that carries jitter, grown to its edge; LOAD with deadlines
+/// beyond periods, too, of which more than a period is left after the latest release.
 #[test]
 fn several_processors_keep_what_is_accepted_with_jitter() {
     let mut tried = 0;
@@ -264,12 +265,16 @@ fn several_processors_keep_what_is_accepted_with_jitter() {
             let extras = extras(tasks, &vec![0; tasks.len()]);
             test.decide_with(&timings(tasks), &extras, 2) == Ok(true)
         };
-        let mut accepted = 0;
+        let takes_late = test.name == "LOAD";
+        let (mut accepted, mut late) = (0, 0);
         for seed in 0..count() / 5 {
             let mut random = Random::new(seed ^ 0x77);
-            let Some(set) = grown(random_set(&mut random, 2, false, true), accepts) else {
+            let constrained = !takes_late || seed % 2 == 0;
+            let Some(set) = grown(random_set(&mut random, 2, false, constrained), accepts) else {
                 continue;
             };
+            let is_late = |t: &Task| t.jitter > 0 && t.deadline - t.jitter > t.period;
+            late += u64::from(set.iter().any(is_late));
             for pattern in patterns(seed) {
                 let outcome = simulate(&set, 2, rule, pattern);
                 assert!(!outcome.missed, "{} {seed} {set:?} {pattern:?}", test.name);
@@ -277,6 +282,7 @@ fn several_processors_keep_what_is_accepted_with_jitter() {
             accepted += 1;
         }
         assert!(accepted > count() / 100, "{}: {accepted}", test.name);
+        assert_eq!(late > count() / 200, takes_late, "{}: {late}", test.name);
         tried += 1;
     }
     assert!(tried > 10, "{tried}");

@@ -174,8 +174,8 @@ pub fn gfp_rta(here: &Here<'_>, responses: &[Number]) -> Result<(), String> {
 /// LOAD: h(t) ≤ λ·t for all t, with μ = m − (m − 1)·δ_max, δ_max ≤ 1, and λ the larger of
 /// μ − (⌈μ⌉ − 1)·δ_max and ⌈μ⌉ − 1 − (⌈μ⌉ − 2)·δ_max.
 pub fn load(here: &Here<'_>, until: &Q, points: &[[Number; 2]]) -> Result<(), String> {
-    let is_delayed = here.tasks.iter().any(Task::is_delayed);
-    let tasks = &if is_delayed { here.reduced(false, false)? } else { here.tasks.clone() };
+    let tasks = &here.blocked_since_release();
+    require!(tasks.iter().all(|t| t.deadline > q(0)), "a deadline is before the latest release");
     let largest = tasks.iter().map(density).max().unwrap_or_default();
     let mu = q(here.m) - q(here.m - 1) * &largest;
     let whole = mu.ceil() - q(1);

@@ -47,17 +47,23 @@ impl<'a> Here<'a> {
         self.set.is_hard() && self.set.read.rule == Rule::AllOverheads
     }
 
-    /// The tasks as tests for several processors take them: e + B in the place of e, D − J in that
-    /// of D and, if `sporadic`, p − J in that of p. D ≤ p, and unless they `may_be_late` e ≤ D.
-    pub fn reduced(&self, sporadic: bool, may_be_late: bool) -> Result<Vec<Task>, String> {
+    /// The tasks as LOAD takes them: e + B in the place of e, D − J in that of D.
+    pub fn blocked_since_release(&self) -> Vec<Task> {
         let reduce = |t: &Task| Task {
             wcet: &t.wcet + &t.blocking,
             deadline: &t.deadline - &t.jitter,
-            period: if sporadic { &t.period - &t.jitter } else { t.period.clone() },
-            jitter: Q::zero(),
-            blocking: Q::zero(),
+            ..t.clone()
         };
-        let all: Vec<Task> = self.tasks.iter().map(reduce).collect();
+        self.tasks.iter().map(reduce).collect()
+    }
+
+    /// As the other tests for several processors take them: the same and, if `sporadic`, p − J in
+    /// the place of p. D ≤ p, and unless they `may_be_late` e ≤ D.
+    pub fn reduced(&self, sporadic: bool, may_be_late: bool) -> Result<Vec<Task>, String> {
+        let mut all = self.blocked_since_release();
+        for task in all.iter_mut().filter(|_| sporadic) {
+            task.period -= &task.jitter;
+        }
         let in_order = |t: &Task| t.deadline > Q::zero() && t.deadline <= t.period;
         let fits = |t: &Task| in_order(t) && (may_be_late || t.wcet <= t.deadline);
         require!(all.iter().all(fits), "a deadline is not as the test takes it");

@@ -3,10 +3,13 @@
 use std::path::Path;
 
 #[test]
-fn it_has_at_most_1200_lines() {
+fn it_has_at_most_1200_lines_of_code() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-    let lines: usize = files.map(|f| std::fs::read_to_string(f).unwrap().lines().count()).sum();
+    // Comments and blank lines explain, and are not what has to be trusted.
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    let count = |text: String| text.lines().filter(is_code).count();
+    let lines: usize = files.map(|f| count(std::fs::read_to_string(f).unwrap())).sum();
     assert!((500..=1_200).contains(&lines), "{lines} lines");
 }
 

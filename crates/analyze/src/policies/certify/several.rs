@@ -177,10 +177,7 @@ fn sides(tasks: &[Timing], m: i128, k: usize) -> (BigRational, BigRational) {
 /// A proof by LOAD, for the load as it is, not as the test approximates it.
 fn load_proof(here: &Here) -> Option<Proof> {
     let m = here.m;
-    let tasks = &match here.is_delayed() {
-        true => reduced(here, Carries::Deadlines)?,
-        false => here.tasks.clone(),
-    };
+    let tasks = &carries::reduced(Carries::Deadlines, &here.tasks, &here.extras).ok()??;
     if !accepts(&load::INFO, tasks, m) {
         return None;
     }
