@@ -50,6 +50,13 @@ impl<'a> Asked<'a> {
 
     /// Does this assignment keep the guarantee, as it is?
     pub(crate) fn holds(&self, spec: &Spec, assignment: &Assignment) -> Result<bool> {
+        if let Assignment::Quanta(quanta) = assignment {
+            // What is reserved as it is holds no longer WCETs.
+            let mut both = self.set.timings().iter().zip(&quanta.reserved);
+            if both.any(|(t, reserved)| t.wcet > *reserved) {
+                return Ok(false);
+            }
+        }
         policies::holds_assigned(
             self.set,
             self.platform,

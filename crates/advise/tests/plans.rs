@@ -112,6 +112,39 @@ fn every_set_that_a_policy_holds_gets_a_plan_and_some_that_none_holds_do() {
     assert!(held > 50 && more > 0, "{held}, {more}, {none}");
 }
 
+/// Every policy of the catalog may be the only one that is asked for: servers, quanta and all.
+#[test]
+fn every_policy_alone_gets_a_plan_that_can_be_stretched() {
+    let set = set_ms(&[(2, 30), (1, 10), (3, 40)]);
+    let details = (0..3).map(|at| Details {
+        wss: Some(model::Bytes::from_kib(64)),
+        ..Details::named(format!("T{at}"))
+    });
+    let set = set.with_details(details.collect()).expect("three tasks");
+    let platform = Platform::symmetric(2);
+    for guarantee in [Guarantee::Hard, Guarantee::Soft] {
+        let asked = Asked {
+            guarantee,
+            ..on(&set, &platform)
+        };
+        for policy in policy::catalog::all() {
+            let spec: Spec = policy.name.parse().expect("a policy");
+            let Ok(Some(true)) = policies::decide(&set, &platform, &spec, guarantee, &Costs::NONE)
+            else {
+                continue;
+            };
+            let options = Options {
+                policies: Some(policy.name.to_owned()),
+                ..Options::default()
+            };
+            let advice = answer(&asked, &options);
+            verify(&asked, &advice);
+            let found = advice.recommendation.expect("a plan");
+            assert_eq!(found.stretch.tasks.len(), 3, "{}", policy.name);
+        }
+    }
+}
+
 #[test]
 fn the_same_question_has_the_same_answer() {
     let platform = Platform::symmetric(2);

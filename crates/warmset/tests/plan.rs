@@ -338,8 +338,13 @@ fn a_dossier_holds_the_evidence_for_a_plan() -> Outcome {
         refused.contains("there are files in this directory"),
         "{refused}"
     );
+    // Servers are verified with all of their overheads.
+    let served = format!("advise tasks.toml {charged} --policy nps-f --dossier served");
+    call(dir, &served).with_status(0);
+    let said = std::fs::read_to_string(dir.join("served/verified.txt")).unwrap();
+    assert!(said.contains("verified") && !said.contains("NOT"), "{said}");
     // A policy that has no certificate is said to have none.
-    let without = format!("advise tasks.toml {charged} --policy nps-f --dossier without");
+    let without = format!("advise tasks.toml {charged} --policy ca-edf --soft --dossier without");
     call(dir, &without).with_status(0);
     let page = std::fs::read_to_string(dir.join("without/dossier.md")).unwrap();
     assert!(
