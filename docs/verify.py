@@ -35,7 +35,7 @@ PROOFS = {"DEMAND": {"until", "points"}, "RESPONSES": {"jobs"}, "UTILIZATION": {
           "BAR": {"until", "windows"},
           "PD2": {"quanta", "total"}, "NPS-F": {"slot_ns", "servers", "turns"}}
 REFUSALS = {"UTILIZATION": set(), "TASK": {"task"}, "DEMAND": {"until"},
-            "GFB": set(), "GDM-DENSITY": set(), "BAK": {"task"},
+            "GFB": set(), "GDM-DENSITY": set(), "BAK": {"task"}, "LOAD": {"until"},
             "MISS": {"task", "releases_ns", "schedule"}}
 
 
@@ -404,15 +404,21 @@ def gfp_rta(here, responses):
         demand_that(x >= 0 and window <= task.d and holds, f"{window} bounds no response")
 
 
-def load_holds(here, until, points):
+def load_bound(here):
+    """The tasks, and the most that may be due of each unit of time."""
     m, tasks = here.m, [t.with_(e=t.e + t.blocking, d=t.d - t.jitter) for t in here.tasks]
     demand_that(all(t.d > 0 for t in tasks), "a deadline is before the latest release")
     largest = max((t.e / min(t.d, t.p) for t in tasks), default=Q(0))
     mu = m - (m - 1) * largest
     whole = ceil(mu) - 1
     rate = max(mu - whole * largest, whole - (whole - 1) * largest)
-    fits = largest <= 1 and is_below_from(tasks, rate, until)
-    demand_that(fits, "a task is too dense, or the demand may fail later")
+    demand_that(largest <= 1, "a task is too dense")
+    return tasks, rate
+
+
+def load_holds(here, until, points):
+    tasks, rate = load_bound(here)
+    demand_that(is_below_from(tasks, rate, until), "the demand may fail later")
     is_below(rate, lambda t: demand(tasks, t), lambda t: deadline_before(tasks, t), until, points)
 
 
@@ -507,6 +513,9 @@ def is_refused(here, why):
         return misses(here, k, why["releases_ns"], why["schedule"])
     if (by == "GFB" and edf) or (by == "GDM-DENSITY" and here.is_fixed):
         return not densities(here, here.reduced(by != "GFB", True), by != "GFB")[2]
+    if by == "LOAD" and edf:
+        tasks, rate = load_bound(here)
+        return load(tasks) > rate or demand(tasks, why["until"]) > rate * why["until"]
     if by == "BAK" and edf:
         return not bak(here.reduced(False, True), here.m, k)[2]
     raise AssertionError("the refusal is not one for this policy and place")

@@ -143,5 +143,6 @@ pub enum Refusal {
     Gfb {},
     GdmDensity {},
     Bak { task: usize },
+    Load { until: Number },
     Miss { task: usize, releases_ns: Vec<Vec<Number>>, schedule: Vec<Piece> },
 }

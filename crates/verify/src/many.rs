@@ -2,7 +2,7 @@
 //! bounded work (`docs/tests.md` names their papers). Releases come at any time.
 
 use crate::certificate::{Number, Q};
-use crate::claim::{Task, q};
+use crate::claim::{Task, q, utilization};
 use crate::place::Here;
 use crate::single::{deadline_before, demand, is_below, is_below_from};
 use num_traits::Zero;
@@ -171,18 +171,29 @@ pub fn gfp_rta(here: &Here<'_>, responses: &[Number]) -> Result<(), String> {
     Ok(())
 }
 
-/// LOAD: h(t) ≤ λ·t for all t, with μ = m − (m − 1)·δ_max, δ_max ≤ 1, and λ the larger of
+/// The tasks of LOAD, with μ = m − (m − 1)·δ_max, δ_max ≤ 1, and λ: the larger of
 /// μ − (⌈μ⌉ − 1)·δ_max and ⌈μ⌉ − 1 − (⌈μ⌉ − 2)·δ_max.
-pub fn load(here: &Here<'_>, until: &Q, points: &[[Number; 2]]) -> Result<(), String> {
-    let tasks = &here.blocked_since_release();
+fn load_bound(here: &Here<'_>) -> Result<(Vec<Task>, Q), String> {
+    let tasks = here.blocked_since_release();
     require!(tasks.iter().all(|t| t.deadline > q(0)), "a deadline is before the latest release");
     let largest = tasks.iter().map(density).max().unwrap_or_default();
+    require!(largest <= q(1), "a task is too dense");
     let mu = q(here.m) - q(here.m - 1) * &largest;
     let whole = mu.ceil() - q(1);
-    let rate = (mu - &whole * &largest).max(&whole - (&whole - q(1)) * &largest);
-    let fits = largest <= q(1) && is_below_from(tasks, &rate, until);
-    require!(fits, "a task is too dense, or the demand may fail beyond {until}");
-    is_below(&rate, |t| demand(tasks, t), |t| deadline_before(tasks, t), |_| q(0), until, points)
+    Ok((tasks, (mu - &whole * &largest).max(&whole - (&whole - q(1)) * &largest)))
+}
+
+/// LOAD: h(t) ≤ λ·t for all t.
+pub fn load(here: &Here<'_>, until: &Q, points: &[[Number; 2]]) -> Result<(), String> {
+    let (tasks, rate) = &load_bound(here)?;
+    require!(is_below_from(tasks, rate, until), "the demand may fail beyond {until}");
+    is_below(rate, |t| demand(tasks, t), |t| deadline_before(tasks, t), |_| q(0), until, points)
+}
+
+/// Does LOAD refuse, by what is due until a time, or in the long run?
+pub fn load_fails(here: &Here<'_>, until: &Q) -> Result<bool, String> {
+    let (tasks, rate) = load_bound(here)?;
+    Ok(utilization(&tasks) > rate || demand(&tasks, until) > rate * until)
 }
 
 /// FFDBF: for some speed σ of at least every e/D, Σ FF_i(t) ≤ (m − (m − 1)·σ)·t for all t, with

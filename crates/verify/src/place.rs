@@ -119,6 +119,7 @@ impl<'a> Here<'a> {
             Refusal::Gfb {} if edf => !many::densities(self, &reduced(false)?)?.2,
             Refusal::GdmDensity {} if fixed => !many::densities(self, &reduced(true)?)?.2,
             Refusal::Bak { task } if edf => !bak(&reduced(false)?, self.m, at(task)?).is_sorted(),
+            Refusal::Load { until } if edf => many::load_fails(self, &until.0)?,
             _ => return Err("the refusal is not one for this policy and place".to_owned()),
         };
         require!(fails, "a test is said to refuse the tasks, and does not");

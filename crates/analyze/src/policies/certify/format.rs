@@ -324,6 +324,9 @@ pub enum Refusal {
     Bak {
         task: usize,
     },
+    Load {
+        until: Number,
+    },
     Miss {
         task: usize,
         releases_ns: Vec<Vec<Number>>,

@@ -149,6 +149,7 @@ pub(super) fn refusals(here: &Here, is_fixed: bool) -> Vec<Refusal> {
         return all;
     }
     let Some(tasks) = asked(here, Carries::Deadlines) else {
+        all.extend(load_refusal(here));
         return all;
     };
     if refused(&gfb::INFO, &tasks) {
@@ -176,19 +177,43 @@ fn sides(tasks: &[Timing], m: i128, k: usize) -> (BigRational, BigRational) {
 
 /// A proof by LOAD, for the load as it is, not as the test approximates it.
 fn load_proof(here: &Here) -> Option<Proof> {
-    let m = here.m;
     let tasks = &carries::reduced(Carries::Deadlines, &here.tasks, &here.extras).ok()??;
-    if !accepts(&load::INFO, tasks, m) {
+    if !accepts(&load::INFO, tasks, here.m) {
         return None;
     }
+    let (until, points) = load_points(tasks, &load_bound(tasks, here.m)?).ok()?;
+    Some(Proof::Load { until, points })
+}
+
+/// A time by which more is due than LOAD allows; 1 where that is so in the long run.
+fn load_refusal(here: &Here) -> Option<Refusal> {
+    let tasks = &carries::reduced(Carries::Deadlines, &here.tasks, &here.extras).ok()??;
+    let bound = load_bound(tasks, here.m)?;
+    let utilization: BigRational = tasks.iter().map(|t| t.utilization().to_big()).sum();
+    let until = match utilization > bound {
+        true => 1,
+        false => load_points(tasks, &bound).err()??,
+    };
+    Some(Refusal::Load {
+        until: until.into(),
+    })
+}
+
+fn load_points(
+    tasks: &[Timing],
+    bound: &BigRational,
+) -> Result<(Number, Vec<[Number; 2]>), Option<i128>> {
+    single::points_below(tasks, bound, |t| whole(single::demand(tasks, t)))
+}
+
+/// The λ of LOAD; `None`: a task is too dense.
+fn load_bound(tasks: &[Timing], m: i128) -> Option<BigRational> {
     let largest = tasks.iter().map(|t| t.density().to_big()).max()?;
     let mu = whole(m) - whole(m - 1) * &largest;
     let below = mu.ceil() - whole(1);
     let first = mu - &below * &largest;
-    let rate = first.max(&below - (&below - whole(1)) * &largest);
-    let due = |t: i128| whole(single::demand(tasks, t));
-    let (until, points) = single::points_below(tasks, &rate, due)?;
-    Some(Proof::Load { until, points })
+    let other = &below - (&below - whole(1)) * &largest;
+    (largest <= whole(1)).then(|| first.max(other))
 }
 
 /// A proof by FFDBF, for the speed that it finds.
@@ -196,7 +221,7 @@ fn ffdbf_proof(tasks: &[Timing], m: i128) -> Option<Proof> {
     let speed = ffdbf::speed(tasks, u32::try_from(m).ok()?).ok()??.to_big();
     let due = |t: i128| tasks.iter().map(|k| forced(k, &speed, t)).sum();
     let rate = whole(m) - whole(m - 1) * &speed;
-    let (until, points) = single::points_below(tasks, &rate, due)?;
+    let (until, points) = single::points_below(tasks, &rate, due).ok()?;
     let speed = big(speed);
     Some(Proof::Ffdbf {
         speed,

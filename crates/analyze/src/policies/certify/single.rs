@@ -98,12 +98,12 @@ fn points(here: &Here, until: i128) -> Option<(bool, Vec<[i128; 2]>)> {
 }
 
 /// From where the demand, or that of FFDBF, is at most rate·t, and the points that show the same of
-/// all times before. `None`: it is more, or there are too many.
+/// all times before. An error: when it is more, if that is known; else there are too many points.
 pub(super) fn points_below(
     tasks: &[Timing],
     rate: &BigRational,
     due: impl Fn(i128) -> BigRational,
-) -> Option<(Number, Vec<[Number; 2]>)> {
+) -> Result<(Number, Vec<[Number; 2]>), Option<i128>> {
     let whole = |n: i128| BigRational::from_integer(n.into());
     let (mut idle, mut ahead) = (rate.clone(), BigRational::zero());
     for t in tasks {
@@ -113,13 +113,13 @@ pub(super) fn points_below(
         idle -= u;
     }
     let until = match (ahead.is_zero(), idle.is_zero()) {
-        _ if idle < BigRational::zero() => return None,
+        _ if idle < BigRational::zero() => return Err(None),
         (true, _) => 0,
-        (false, true) => return None,
-        (false, false) => (ahead / idle).ceil().to_integer().to_i128()?,
+        (false, true) => return Err(None),
+        (false, false) => (ahead / idle).ceil().to_integer().to_i128().ok_or(None)?,
     };
     if until >> 100 != 0 {
-        return None;
+        return Err(None);
     }
     let mut points = Vec::new();
     let mut open = until + 1;
@@ -127,12 +127,12 @@ pub(super) fn points_below(
         let h = due(last);
         let from = &h / rate;
         if from > whole(last) || points.len() > MOST {
-            return None;
+            return Err((from > whole(last)).then_some(last));
         }
         points.push([last.into(), big(h)]);
-        open = from.ceil().to_integer().to_i128()?;
+        open = from.ceil().to_integer().to_i128().ok_or(None)?;
     }
-    Some((until.into(), points))
+    Ok((until.into(), points))
 }
 
 /// Why EDF meets every deadline of tasks that it holds.
