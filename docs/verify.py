@@ -463,6 +463,8 @@ def holds(here, proof):
     elif by == "RESPONSES" and here.is_fixed and here.m == 1:
         responses_hold(here.tasks, here.ranks, proof["jobs"])
     elif by == "UTILIZATION" and not here.is_hard and here.order in ("edf", "any", "turns"):
+        are_plain = all(is_plain(t) for t in here.tasks)
+        demand_that(here.order != "turns" or are_plain, "tasks in turns do not have D = p")
         several = here.m > 1
         demand_that(not several or not any(t.jitter for t in here.tasks), "jitter is not taken")
         tasks = [t.with_(e=t.e + several * t.blocking) for t in here.tasks]
@@ -706,6 +708,7 @@ class Certificate:
                 is_order = sorted(having) == list(range(count)) or count == 1
                 demand_that(is_order, f"the slices of `{t.name}` are not in order")
                 at, budget = place.slices[k], place.budgets[k]
+                one = (budget, *one[1:])
                 if count > 1:
                     ends = (having[(at - 1) % count], place.cpus[0])
                     moves = self.longest(claim, i, ends)

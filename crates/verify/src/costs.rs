@@ -196,8 +196,9 @@ fn residents(here: &Here<'_>, costs: &Costs) -> Result<Vec<Resident>, String> {
         };
         let count = here.all.iter().filter(|p| p.tasks.contains(&id)).count();
         let stays = longest(&here.cpus)?;
+        let budget = here.place.budgets_ns.get(k);
         let whole = Resident {
-            wcet: given.wcet.clone(),
+            wcet: budget.map_or(&given.wcet, |budget| &budget.0).clone(),
             begins: if rule == Rule::ByPiece { Q::zero() } else { stays.clone() },
             resumes: stays.clone(),
             part: q(1),
@@ -217,14 +218,14 @@ fn residents(here: &Here<'_>, costs: &Costs) -> Result<Vec<Resident>, String> {
                 require!(at < count, "a slice of `{}` is one too many", here.name(k));
                 let before = (at + count - 1) % count;
                 let migrates = longest(&elsewhere(&|p, own| p.slices[own] == before)?)?;
-                let (is_first, wcet) = (at == 0, here.place.budgets_ns[k].0.clone());
+                let is_first = at == 0;
                 let longer = given.period.clone().max(given.deadline.clone());
                 let early = Some(if is_first { longer } else { here.tasks[k].deadline.clone() });
                 let loaded = is_first && rule == Rule::ByPiece;
                 let begins = if loaded { Q::zero() } else { migrates.clone() };
                 let resumes = if is_first { stays } else { migrates };
                 let calls = usize::from(!is_first);
-                Resident { wcet, begins, resumes, early, calls, ..whole }
+                Resident { begins, resumes, early, calls, ..whole }
             }
             _ => whole,
         })

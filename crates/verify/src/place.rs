@@ -3,7 +3,7 @@
 use crate::certificate::{Costs, Number, Place, Proof, Q, Refusal, Rule};
 use crate::claim::{Order, Set, Task, q, utilization};
 use crate::many::{bak, densities_fit, ffdbf, load};
-use crate::slots::{fit, serve};
+use crate::slots::{fit, is_plain, serve};
 use crate::{many, replay, single};
 use num_traits::Zero;
 
@@ -130,6 +130,8 @@ impl<'a> Here<'a> {
     /// Anderson 2008; Leontyev, Anderson 2010). Under EDF-fm parts of tasks count; those that run
     /// elsewhere, too, go first, and are never late (Anderson, Bud, Devi 2008).
     fn is_bounded(&self, Number(stated): &Number) -> Result<(), String> {
+        let in_turns = self.order == Order::Turns;
+        require!(!in_turns || self.tasks.iter().all(is_plain), "tasks in turns have D = p");
         let has_jitter = self.tasks.iter().any(|t| !t.jitter.is_zero());
         require!(self.m == 1 || !has_jitter, "this proof does not take release jitter");
         let blocked = |t: &Task| t.utilization() + &t.blocking * q(self.m.min(2) - 1) / &t.period;

@@ -8,7 +8,7 @@ use crate::place::Here;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// D = p ≥ e, without blocking or jitter.
-fn is_plain(t: &Task) -> bool {
+pub fn is_plain(t: &Task) -> bool {
     t.deadline == t.period && t.wcet <= t.period && !t.is_delayed()
 }
 
