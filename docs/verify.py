@@ -636,9 +636,10 @@ class Certificate:
         here = [(p, p.ids.index(task)) for p in claim["places"] if task in p.ids]
         t = self.tasks[task]
         if order == "slices":
-            end = min(t.d, t.p) if len(here) > 1 else t.d
-            return sum(p.budgets[k] for p, k in here) >= t.e + claim["costs"]["delay_ns"] \
-                and sum(p.windows[k] for p, k in here) <= end
+            windows = sum(p.windows[k] for p, k in here)
+            # One that is whole goes by the deadline of its task.
+            fits = windows == t.d if len(here) == 1 else windows <= min(t.d, t.p)
+            return fits and sum(p.budgets[k] for p, k in here) >= t.e + claim["costs"]["delay_ns"]
         if order == "turns":
             return len(here) <= 2 and sum(p.parts[k] for p, k in here) == 1
         return len(here) == 1

@@ -214,9 +214,11 @@ fn is_whole(set: &Set<'_>, order: Order, claim: &Claim, task: usize) -> bool {
     let Task { wcet, period, deadline, .. } = &set.tasks[task];
     match order {
         Order::Slices => {
-            let end = if here.len() > 1 { deadline.min(period) } else { deadline };
-            sum(|p| &p.budgets_ns) >= wcet + &claim.costs.delay_ns.0
-                && sum(|p| &p.windows_ns) <= *end
+            let windows = sum(|p| &p.windows_ns);
+            // A slice that is whole goes by the deadline of its task.
+            let fits = windows <= *deadline.min(period) || here.len() == 1;
+            let fits = fits && (windows == *deadline || here.len() > 1);
+            fits && sum(|p| &p.budgets_ns) >= wcet + &claim.costs.delay_ns.0
         }
         Order::Turns => sum(|p| &p.parts) == q(1) && here.len() <= 2,
         _ => here.len() == 1,
