@@ -1,6 +1,8 @@
 """Studies by the workers of a real scheduler of Dask, which are killed, come late, and are gone."""
 
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -228,6 +230,38 @@ def test_a_stop_leaves_nothing_on_the_scheduler(cluster, tmp_path):
             time.sleep(0.05)
         with pytest.raises(ws.Error, match="leave one of them out"):
             STUDY.run(client=client, threads=1)
+
+
+def test_what_the_guide_shows_is_what_works(cluster, root, tmp_path, binary, monkeypatch):
+    page = (root / "docs" / "cluster.md").read_text()
+    section = page.split("\n## With Dask\n")[1].split("\n## ")[0]
+    less = {"tcp://10.0.0.1:8786": cluster.address, "100_000": "1", "10_000": "10", "10000": "10"}
+    for this, that in less.items():
+        assert this in section
+        section = section.replace(this, that)
+    shown = [line[4:] for line in section.splitlines() if line.startswith("    ")]
+    commands = [line for line in shown if line.startswith("warmset ")]
+    code = [line for line in shown if not line.startswith(("warmset ", "pip ", "dask "))]
+    assert len(commands) == 2 and len(code) > 8
+
+    cluster.has(2)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec("\n".join(code), names)
+    names["client"].close()
+    assert len(names["results"]) == len(list(Path("hard").iterdir())) == 6
+    here = files("fig5")
+    ws.Study("ospert10-fig5", sets=10).run("alone")
+    assert here == files("alone")
+
+    shutil.rmtree("fig5")
+    shutil.rmtree("hard")
+    python = {**os.environ, "WARMSET_PYTHON": sys.executable}
+    for command, more in zip(commands, ([], ["--sets", "1"]), strict=True):
+        binary(*shlex.split(command)[1:], *more, env=python)
+    there = files("fig5")
+    assert {name: there[name] for name in here} == here
+    assert len(list(Path("hard").iterdir())) == 18
 
 
 # The last test: the others need the scheduler.
