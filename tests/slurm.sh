@@ -137,4 +137,4 @@ fi
 for file in counts.jsonl results.json results.csv weighted.csv points.parquet study.toml; do
     cmp "by-dask/$file" "alone/$file"
 done
-echo "two jobs of a SLURMCluster: the same bytes as without Slurm"
+echo "the recipe of docs/cluster.md, by jobs of a SLURMCluster: the same bytes as without Slurm"
