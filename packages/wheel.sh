@@ -22,6 +22,9 @@ trap 'rm -rf crates/python/warmset.data/scripts' EXIT
 install -m 755 target/wheel/warmset "$scripts/warmset"
 target/maturin/bin/maturin build --locked --release --manifest-path crates/python/Cargo.toml \
     --compression-level 9 --out target/wheels
+# zlib at its best leaves it above what it may have.
+target/maturin/bin/pip install --disable-pip-version-check -q zopflipy==1.14
+target/maturin/bin/python packages/denser.py target/wheels/*.whl
 ls -l target/wheels
 # A directory that maturin does not know is left out without a word.
 if ! python3 -m zipfile -l target/wheels/*.whl | grep -q "\.data/scripts/warmset "; then
