@@ -223,6 +223,35 @@ fn a_schedule_of_deadlines_keeps_the_rules_of_edf() {
     assert_eq!(checked["verdict"]["policies"][0], "g-edf");
 }
 
+/// What perf could not keep up with stands between the events, where it is asked to print that; a
+/// task that seems to begin twice is then no error.
+#[test]
+fn events_that_perf_lost_are_lost_events_of_the_trace() {
+    let dir = directory();
+    let text = read(&examples(), "sched.txt");
+    let lines: Vec<&str> = text.lines().collect();
+    let leaves = |line: &&str| line.contains("prev_comm=camera");
+    let at = lines.iter().position(leaves).expect("camera leaves");
+    let import = format!(
+        "trace import lost.txt {} -m 2 --policy g-fp -o lost.wtrace",
+        examples().join("tasks.toml").display()
+    );
+    for (says, lost) in [
+        ("PERF_RECORD_LOST lost 13980", 13980),
+        ("PERF_RECORD_LOST_SAMPLES lost 7", 7),
+    ] {
+        let said = format!(" lto cgu.14 14085 [000] 41654.543911: {says}");
+        let cut = [&lines[..at], &[said.as_str()], &lines[at + 1..]].concat();
+        write(dir.path(), "lost.txt", &cut.join("\n"));
+        let imported = answer(dir.path(), &import);
+        assert_eq!(imported["lost_events"], lost, "{imported}");
+    }
+    let silent = [&lines[..at], &lines[at + 1..]].concat().join("\n");
+    write(dir.path(), "lost.txt", &silent);
+    let said = refusal(dir.path(), &import);
+    assert!(said.contains("perf script --show-lost-events"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_imported_is_refused_in_one_sentence() {
     let dir = directory();

@@ -7,7 +7,7 @@ type Read<'t> = Option<(Option<Instant>, CpuId, What<'t>)>;
 
 /// An event of the scheduler, if the line is one; where events were lost, without a time.
 pub(super) fn read(line: &str) -> Result<Read<'_>> {
-    if let Some(lost) = lost(line) {
+    if let Some(lost) = lost(line).or_else(|| lost_by_perf(line)) {
         return Ok(Some(lost));
     }
     // A remark, or an event that is none of these.
@@ -51,6 +51,16 @@ fn lost(line: &str) -> Option<(Option<Instant>, CpuId, What<'_>)> {
     let mut words = rest.split(|c: char| !c.is_ascii_digit());
     let count = words.find_map(|word| word.parse().ok()).unwrap_or(1);
     Some((None, CpuId(cpu.trim().parse().ok()?), What::Lost(count)))
+}
+
+/// `comm pid [cpu] seconds: PERF_RECORD_LOST lost 123`, as `perf script --show-lost-events` prints
+/// it; or `PERF_RECORD_LOST_SAMPLES`.
+fn lost_by_perf(line: &str) -> Option<(Option<Instant>, CpuId, What<'_>)> {
+    let (head, rest) = line.split_once(": PERF_RECORD_LOST")?;
+    // This cannot stand in the name of a thread, which is shorter.
+    let count = rest.rsplit_once("lost ")?.1.trim().parse().ok()?;
+    let (_, cpu) = time_and_cpu(head).ok()?;
+    Some((None, cpu, What::Lost(count)))
 }
 
 /// What stands before the name of an event: `comm-pid [cpu] flags seconds:`, or as perf prints it

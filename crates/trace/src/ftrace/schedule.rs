@@ -313,7 +313,10 @@ impl<'a> Making<'a> {
                         self.set.name(id)
                     ),
                 })
-                .remedy("record sched_waking or sched_wakeup, too, of all processors")),
+                .remedy(
+                    "record sched_waking or sched_wakeup, too, of all processors; if perf lost \
+                     events, print where: perf script --show-lost-events",
+                )),
             },
             None => {
                 if left {
