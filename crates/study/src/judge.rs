@@ -16,6 +16,10 @@ use model::{
 use policy::Spec;
 use policy::catalog::{self, Info, Needs, Order, Tests};
 
+/// The most tasks of a set that a policy is asked about which places them one by one: those of 128
+/// processors full of light tasks are 2,500. One question of `check` has lower limits.
+const MOST_TASKS: usize = 5_000;
+
 /// A task set that a judge is asked about, with a delay D or a working set size ξ.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
@@ -153,10 +157,12 @@ impl Candidate {
             Judging::Paper => Manner::Check(Limits {
                 fit: Some(fit.unwrap_or_default()),
                 tests: Some(&MAJOR_TESTS),
+                most_tasks: Some(MOST_TASKS),
                 ..Limits::default()
             }),
             Judging::Check => Manner::Check(Limits {
                 fit,
+                most_tasks: Some(MOST_TASKS),
                 ..Limits::default()
             }),
         };

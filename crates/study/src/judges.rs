@@ -121,11 +121,16 @@ impl Judge for Catalogued {
 
 impl Catalogued {
     fn decide(&self, drawn: &[Timing], prices: &Prices) -> Result<Option<Vec<bool>>> {
-        let says = self.many.decide_each(drawn, prices)?.ok_or_else(|| {
-            Error::new("no test of the policy applies to the set")
-                .remedy("choose other policies, or other deadlines")
-        })?;
-        Ok(Some(says))
+        if let Some(says) = self.many.decide_each(drawn, prices)? {
+            return Ok(Some(says));
+        }
+        let why = self.many.why_not(drawn)?;
+        Err(Error::new(format!(
+            "no test of the policy applies to a set of {} tasks: {}",
+            drawn.len(),
+            why.as_deref().unwrap_or("none has its preconditions")
+        ))
+        .remedy("choose other policies, other deadlines, or fewer tasks"))
     }
 }
 

@@ -144,3 +144,31 @@ fn labels_tell_parameters_apart() {
         ]
     );
 }
+
+/// Scaled platforms have room for sets that one question of `check` is not worth its time for.
+#[test]
+fn sets_of_many_tasks_are_judged_and_too_many_are_told() {
+    let many = |policy: &str, processors: u32, cap: u32, periods: &str| {
+        let study = Study {
+            platform: Platform::builtin(&format!("xeon-l7455:m={processors}")).unwrap(),
+            policies: vec![policy.to_owned()],
+            ..small(&format!(
+                "utilizations = \"uniform:0.001-0.01\"\nperiods = \"{periods}\"\nsets = 1\ncaps = [{cap}]\n\
+                 delays = [\"0us\"]\naccounting = \"paper\"\n"
+            ))
+        };
+        run(&study, &Silent)
+    };
+    // About 1270 and 2360 tasks.
+    for (policy, processors, cap) in [
+        ("p-fp:dm", 16, 7),
+        ("edf-wm", 16, 7),
+        ("edf-fm", 24, 13),
+        ("nps-f", 24, 13),
+    ] {
+        let results = many(policy, processors, cap, "choice:100ms").unwrap();
+        assert_eq!(results.by_utilization(0)[0].points[0].1, 1.0, "{policy}");
+    }
+    let e = many("edf-wm", 64, 40, "short").unwrap_err().to_string();
+    assert!(e.contains("beyond a limit of this test: 5000 tasks"), "{e}");
+}

@@ -3,7 +3,8 @@
 use crate::info::TestInfo;
 use crate::partition::Fit;
 
-/// Leaves out heuristics of packing and sufficient tests for G-EDF. By default nothing is left out.
+/// Leaves out heuristics of packing and sufficient tests for G-EDF, and bounds how large a set may
+/// be. By default nothing is left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limits {
     /// The only heuristic; `None`: all.
@@ -12,6 +13,9 @@ pub struct Limits {
     pub tests: Option<&'static [&'static str]>,
     /// Which processor takes a task under EDF-WM, where several could; `None`: the first.
     pub slices: Option<Fit>,
+    /// The most tasks of a set where a policy is asked about so many and no more; `None`: as many as
+    /// one question is worth its time for.
+    pub most_tasks: Option<usize>,
 }
 
 impl Limits {

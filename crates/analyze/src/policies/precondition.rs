@@ -7,25 +7,26 @@ use crate::verdict::{NotApplicable, implicit_deadlines};
 use model::{Duration, Extras, TaskId};
 use policy::catalog::Tests;
 
-/// The most tasks of which every placement is decided by the exact test of a processor.
-const PLACED: NotApplicable = NotApplicable::Limit(
-    "1000 tasks, each placed by the exact test of a processor, many times over",
+/// The most tasks of which every placement is decided by the exact test of a processor, and what
+/// that is.
+const PLACED: (usize, &str) = (
+    1_000,
+    "each placed by the exact test of a processor, many times over",
 );
-const MOST_PLACED: usize = 1_000;
 /// The most tasks that are put into shares or servers.
-const SHARED: NotApplicable =
-    NotApplicable::Limit("2000 tasks, put into shares or servers many times over");
-const MOST_SHARED: usize = 2_000;
+const SHARED: (usize, &str) = (2_000, "put into shares or servers many times over");
+/// As many as there are.
+const ANY: (usize, &str) = (usize::MAX, "");
 
 impl Question<'_> {
     /// Why the policy cannot be asked, as a clause.
     pub fn precondition(&self) -> Option<String> {
         let tasks = self.set.timings();
-        let (implicit, most, limit) = match (self.policy.way, self.policy.priority()) {
-            (Way::Clusters, None) => (false, usize::MAX, PLACED),
-            (Way::Clusters, Some(_)) | (Way::Slices { .. }, _) => (false, MOST_PLACED, PLACED),
-            (Way::Turns { .. } | Way::Slots { .. }, _) => (true, MOST_SHARED, SHARED),
-            (Way::Quanta(_), _) => (true, usize::MAX, SHARED),
+        let (implicit, (most, what)) = match (self.policy.way, self.policy.priority()) {
+            (Way::Clusters, None) => (false, ANY),
+            (Way::Clusters, Some(_)) | (Way::Slices { .. }, _) => (false, PLACED),
+            (Way::Turns { .. } | Way::Slots { .. }, _) => (true, SHARED),
+            (Way::Quanta(_), _) => (true, ANY),
         };
         if self.tests() == Tests::None {
             if !self.policy.is_soft_only() || self.policy.info().soft == Tests::None {
@@ -70,7 +71,8 @@ impl Question<'_> {
         if let Some(why) = self.not_taken().or_else(|| self.kept_apart.clone()) {
             return Some(why);
         }
-        (tasks.len() > most).then(|| limit.to_string())
+        let most = self.limits.most_tasks.map_or(most, |asked| asked.max(most));
+        (tasks.len() > most).then(|| format!("beyond a limit of this test: {most} tasks, {what}"))
     }
 
     /// Are the period and the phase of a task whole quanta? Otherwise no release is at the start of

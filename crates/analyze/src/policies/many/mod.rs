@@ -225,6 +225,17 @@ impl Many {
         Ok(Some(prices.0.iter().map(one).collect()))
     }
 
+    /// Why the policy is not asked about these tasks, as a clause; `None`: it is.
+    ///
+    /// # Errors
+    /// A task without a period or execution.
+    pub fn why_not(&self, tasks: &[Timing]) -> Result<Option<String>> {
+        let set = TaskSet::to_judge(tasks.to_vec())?;
+        let free = self.price(Caches::Delay(Duration::ZERO))?;
+        let question = self.question(&set, &self.overheads(set.len()), &free);
+        Ok(question.precondition())
+    }
+
     /// What a quick computation says that tells clear cases; `None`: this is none.
     fn clearly(&self, tasks: &[Timing], system: &System<'_>) -> Option<bool> {
         match self.policy.way {
