@@ -97,6 +97,8 @@ pub trait Judge: Send + Sync {
 pub struct Candidate {
     name: String,
     label: String,
+    /// Of the cache delays, where the name says which: `edf-wm@idle`.
+    load: Option<Load>,
     judge: Box<dyn Judge>,
 }
 
@@ -106,6 +108,7 @@ impl Candidate {
         Candidate {
             name: name.into(),
             label: label.into(),
+            load: None,
             judge,
         }
     }
@@ -135,6 +138,7 @@ impl Candidate {
                     "{}-BF",
                     simulated.to_uppercase().replace([':', ',', '='], "-")
                 ),
+                load: None,
                 judge: Box::new(BruteForce::new(simulated, platform, guarantee, charged)?),
             });
         }
@@ -230,6 +234,7 @@ impl Candidate {
         Ok(Candidate {
             name: format!("{}@{load}", found.name),
             label: format!("{} {load}", found.label),
+            load: Some(load),
             judge: found.judge,
         })
     }
@@ -315,6 +320,7 @@ impl Candidate {
         Ok(Candidate {
             name: test.name.to_owned(),
             label: test.name.to_owned(),
+            load: None,
             judge: Box::new(Registered::new(test, platform.usable().len() as u32)),
         })
     }
@@ -326,6 +332,10 @@ impl Candidate {
     /// As it is named in figures: `P-EDF`, `C-EDF-L2`.
     pub fn label(&self) -> &str {
         &self.label
+    }
+    /// Under which load its cache delays were measured, where its name says so.
+    pub(crate) fn load(&self) -> Option<Load> {
+        self.load
     }
     /// Who decides.
     pub fn judge(&self) -> &dyn Judge {
@@ -349,6 +359,11 @@ fn label(called: &Called) -> String {
 /// The policy, and the heuristic where one stands among its parameters. Only policies whose tasks
 /// are packed take one.
 fn with_heuristic(called: &Called, info: &Info) -> Result<(Spec, Option<Fit>)> {
+    if let Some(key) = info.unjudged.iter().find(|key| called.value(key).is_some()) {
+        return Err(called
+            .error(format!("no test takes `{key}` into account"))
+            .remedy("leave it out to have the policy judged without it"));
+    }
     let fits = ["wfd", "ffd", "bfd", "nfd"];
     let bare = info.name.parse::<Spec>()?;
     // Clusters that have to be named are an error of the bare name.
@@ -446,6 +461,10 @@ mod tests {
             ("c-edf:l2,wfd,ffd", "two heuristics"),
             ("p-edf:l2", "write a heuristic"),
             ("g-edf:wfd", "has none"),
+            (
+                "g-fp:dm,quantum=1ms",
+                "no test takes `quantum` into account",
+            ),
         ] {
             let e = label(name).unwrap_err().to_string();
             assert!(e.contains(message), "{name}: {e}");

@@ -10,13 +10,14 @@
 //! - `processors`: at this point.
 //! - `sets`, `accepted`, `share`, `low`, `high`: counts, S, and the ends of its 95 % interval.
 //! - `cost_ns`: the longest cache delay of a job at this point: D, or what the profile says for the
-//!   working set.
+//!   working set under the load of this policy.
 //! - `accounting`, `profile`, `statistic`, `load`: what is charged, and how.
 
 use crate::definition::Study;
+use crate::judge::Candidate;
 use crate::prepared::Prepared;
 use crate::results::{Results, wilson};
-use model::{Error, Result, files};
+use model::{Error, Load, Result, files};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -73,8 +74,12 @@ struct Source<'a> {
     scenario: String,
     /// By policy.
     tests: Vec<String>,
+    /// By policy: the load under which its cache delays were measured, if any were read.
+    loads: Vec<Option<Load>>,
     /// By point of the axis: processors, and the longest cache delay.
     points: Vec<(u32, u64)>,
+    /// By load that policies name: the longest cache delay by point.
+    costs: Vec<(Load, Vec<u64>)>,
 }
 
 impl Source<'_> {
@@ -83,6 +88,13 @@ impl Source<'_> {
     }
     fn sets(&self, row: Row) -> u32 {
         self.results.shards[row.cap].sets
+    }
+    fn cost(&self, row: Row) -> u64 {
+        let named = self
+            .costs
+            .iter()
+            .find(|(load, _)| Some(*load) == self.loads[row.policy]);
+        named.map_or(self.points[row.point].1, |(_, costs)| costs[row.point])
     }
     fn interval(&self, row: Row) -> (f64, f64) {
         wilson(self.accepted(row), self.sets(row))
@@ -105,6 +117,18 @@ pub(crate) fn write(
             .remedy("check the free space and the right to write there")
     };
     let scenes = prepared.scenes.iter();
+    let mut costs: Vec<(Load, Vec<u64>)> = Vec::new();
+    for load in prepared.policies().iter().filter_map(Candidate::load) {
+        if costs.iter().all(|(known, _)| *known != load) {
+            costs.push((load, study.costs_under(load)?));
+        }
+    }
+    // Where one policy names its load, results have no load of their own, and the others that of
+    // the study.
+    let of_study = match study.names_loads() {
+        true => Some(study.charged.load),
+        false => results.charged.load,
+    };
     let source = Source {
         study,
         results,
@@ -121,6 +145,12 @@ pub(crate) fn write(
             .iter()
             .map(|p| p.judge().tests())
             .collect(),
+        loads: prepared
+            .policies()
+            .iter()
+            .map(|p| p.load().or(of_study))
+            .collect(),
+        costs,
         points: scenes
             .flat_map(|scene| {
                 let of = |point: &crate::prepared::Point| (scene.processors, point.delay.nanos());
@@ -189,11 +219,11 @@ fn columns<W: Write + Send>(
     })?;
     all.column::<DoubleType>(|row| from.interval(row).0)?;
     all.column::<DoubleType>(|row| from.interval(row).1)?;
-    all.column::<Int64Type>(|row| i64::try_from(from.points[row.point].1).unwrap_or(i64::MAX))?;
+    all.column::<Int64Type>(|row| i64::try_from(from.cost(row)).unwrap_or(i64::MAX))?;
     all.column::<ByteArrayType>(|_| text(&results.charged.accounting))?;
     all.column::<ByteArrayType>(|_| optional(results.charged.profile.clone()))?;
     all.column::<ByteArrayType>(|_| optional(results.charged.statistic.map(|s| s.to_string())))?;
-    all.column::<ByteArrayType>(|_| optional(results.charged.load.map(|l| l.to_string())))
+    all.column::<ByteArrayType>(|row| optional(from.loads[row.policy].map(|l| l.to_string())))
 }
 
 /// Writes the columns of some rows, in the order of the schema.

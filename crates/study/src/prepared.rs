@@ -11,7 +11,7 @@ use crate::judge::Candidate;
 use crate::stages::stages;
 use analyze::policies::Accounting;
 use generate::Generator;
-use model::{Bytes, Duration, Error, Platform, Ratio, Result, Resumption};
+use model::{Bytes, Duration, Error, Load, Platform, Ratio, Result, Resumption};
 
 /// A study that was found sound.
 pub(crate) struct Prepared {
@@ -333,6 +333,23 @@ impl Study {
             delay: longest.map_err(|e| e.at("profile"))?,
             wss: (wss.get() > 0).then_some(wss),
         })
+    }
+
+    /// The longest cache delay of a job at each point of the axis, in nanoseconds, if caches cost
+    /// what they do under this load.
+    pub(crate) fn costs_under(&self, load: Load) -> Result<Vec<u64>> {
+        let study = Study {
+            // Any policy: points do not depend on it.
+            policies: vec!["g-edf".to_owned()],
+            charged: Charged {
+                load,
+                ..self.charged.clone()
+            },
+            ..self.clone()
+        };
+        let scenes = study.prepare()?.scenes;
+        let points = scenes.iter().flat_map(|scene| &scene.points);
+        Ok(points.map(|point| point.delay.nanos()).collect())
     }
 
     fn draws(&self, caps: &[Cap]) -> Result<Vec<Draw>> {

@@ -1,7 +1,7 @@
 //! The Parquet file of a study, read back: every count, and nothing else than the table has.
 
 use model::watch::Silent;
-use model::{Platform, Profile};
+use model::{Bytes, Load, Platform, Profile};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use study::{file, run_in, wilson};
@@ -61,4 +61,46 @@ fn every_point_is_a_row() {
         }
     }
     assert_eq!(reader.metadata().num_row_groups(), 1);
+}
+
+/// A policy that names its load has the costs of that load, and says so.
+#[test]
+fn each_policy_tells_its_load_and_what_it_costs() {
+    let text = "platform = \"xeon-l7455\"\nprofile = \"xeon-l7455\"\n\
+                policies = [\"p-edf@idle\", \"p-edf@load\", \"g-edf\"]\nguarantee = \"hard\"\n\
+                utilizations = \"uniform-heavy\"\nperiods = \"short\"\ncaps = [6]\nsets = 1\n\
+                working_sets = [\"0B\", \"64KiB\"]\n";
+    let study = file::from_toml(text, Platform::find, Profile::find).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    run_in(dir.path(), &study, &Silent).unwrap();
+    let path = dir.path().join("points.parquet");
+    let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+    let columns = reader.metadata().file_metadata().schema_descr().columns();
+    let place = |name: &str| columns.iter().position(|c| c.name() == name).unwrap();
+    let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
+    let told: Vec<(String, i64)> = rows
+        .map(|row| {
+            let load = row.get_string(place("load")).unwrap().clone();
+            (load, row.get_long(place("cost_ns")).unwrap())
+        })
+        .collect();
+    let cost = |load: Load| {
+        let charged = study::Charged {
+            load,
+            ..study.charged.clone()
+        };
+        let longest = charged.longest_delay(Bytes::from_kib(64), &study.platform, study.guarantee);
+        longest.unwrap().nanos() as i64
+    };
+    let (idle, load) = (cost(Load::Idle), cost(Load::Load));
+    assert!(0 < idle && idle < load);
+    let expected = [
+        ("idle", 0),
+        ("idle", idle),
+        ("load", 0),
+        ("load", load),
+        ("load", 0),
+        ("load", load),
+    ];
+    assert_eq!(told, expected.map(|(name, cost)| (name.to_owned(), cost)));
 }
