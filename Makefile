@@ -5,7 +5,7 @@ CARGO ?= cargo
 WARMSET := target/release/warmset
 
 .PHONY: tour tour-long build install install-words install-task install-color test rounds lint \
-	unit smoke test-explorer test-slurm explorer-libraries exact certificates bench live soak many \
+	unit smoke test-explorer bench-explorer test-slurm explorer-libraries exact certificates bench live soak many \
 	faults sanitize deb try-deb book clean test-python wheel bench-python bench-dask test-kernel \
 	kernel-program static static-aarch64 test-static uninstall
 
@@ -115,6 +115,10 @@ smoke:
 test-explorer:
 	$(CARGO) build --locked -p warmset
 	sh tests/explorer.sh target/debug/warmset
+
+## How long the explorer takes to open a page of 10 policies over 36 scenarios, and to answer.
+bench-explorer: build
+	sh tests/explorer.sh $(WARMSET) target/explorer-time time
 
 ## As root: a study as an array of jobs of a real Slurm of one node, set up and taken down again.
 test-slurm: build

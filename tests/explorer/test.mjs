@@ -1,7 +1,8 @@
 // Drives the explorer in headless Chromium: values, keyboard, dark, phone, links, files, tables.
-// Usage: node test.mjs PAGE DIR...; DIR are the studies of the page, in its order. CHROMIUM names
+// Usage: node test.mjs PAGE SIZES DIR...; DIR are the studies of PAGE, in its order. CHROMIUM names
 // the browser; SHOTS a directory for screenshots. It expects two studies or more, whose delays
-// and policies are those of the presets of 002 §6.3.
+// and policies are those of the presets of 002 §6.3; the page SIZES has the first of them and one
+// by working set size, of policies under both loads, with long names.
 import { chromium } from "playwright-core";
 import { existsSync, mkdtempSync, readFileSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,8 +10,8 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import assert from "node:assert/strict";
 
-const [page, ...dirs] = process.argv.slice(2);
-const url = pathToFileURL(resolve(page)).href;
+const [page, sizes, ...dirs] = process.argv.slice(2);
+const urlOf = (path) => pathToFileURL(resolve(path)).href;
 const results = dirs.map((dir) => JSON.parse(readFileSync(join(dir, "results.json"), "utf8")));
 const executablePath =
   process.env.CHROMIUM ??
@@ -33,7 +34,7 @@ const profile = mkdtempSync(join(tmpdir(), "explorer-"));
 let number = 0;
 
 // A page of its own in a browser with a fresh profile; errors on its console fail the test.
-async function open(options, hash = "") {
+async function open(options, hash = "", shown = page) {
   number += 1;
   const context = await chromium.launchPersistentContext(join(profile, String(number)), {
     executablePath,
@@ -48,7 +49,7 @@ async function open(options, hash = "") {
   tab.on("request", (request) => {
     if (/^https?:/.test(request.url())) errors.push(`fetched ${request.url()}`);
   });
-  await tab.goto(url + hash);
+  await tab.goto(urlOf(shown) + hash);
   await tab.waitForFunction(() => document.documentElement.dataset.ready);
   return {
     tab,
@@ -182,6 +183,60 @@ const tests = {
     same(await valuesOf(tab), 1, 0);
     await close();
   },
+  async "idle or load is one choice, and the link keeps it"() {
+    const { tab, close } = await open(DESK, "#s=1", sizes);
+    const checked = (t) =>
+      t.$$eval("[data-policy]:checked:enabled", (all) => all.map((e) => e.dataset.policy));
+    const both = await checked(tab);
+    assert.ok(both.some((p) => p.endsWith(" idle")) && both.some((p) => p.endsWith(" load")));
+    await tab.selectOption("#load", "idle");
+    const idle = both.filter((p) => p.endsWith(" idle"));
+    assert.deepEqual(await checked(tab), idle);
+    assert.deepEqual(Object.keys(await valuesOf(tab)), idle);
+    const { hash } = new URL(tab.url());
+    await close();
+    const again = await open(DESK, hash, sizes);
+    assert.equal(await again.tab.inputValue("#load"), "idle");
+    assert.deepEqual(await checked(again.tab), idle);
+    await again.tab.selectOption("#load", "");
+    assert.deepEqual(await checked(again.tab), both);
+    await again.close();
+  },
+  async "scenarios of another axis are told apart, and have no cells on the map of this one"() {
+    const { tab, close } = await open(DESK, "#s=1", sizes);
+    assert.equal(await tab.inputValue('[data-facet="swept"]'), "ξ");
+    await tab.selectOption("#a", "P-EDF idle");
+    await tab.selectOption("#b", "P-EDF load");
+    const names = await tab.$$eval("#map svg text", (all) => all.map((e) => e.textContent));
+    assert.ok(names.includes("48 KiB"), names.join());
+    await tab.selectOption("#a", "P-EDF");
+    await tab.selectOption("#b", "G-EDF");
+    assert.equal((await tab.$$("#map-table tbody tr")).length, 1);
+    // P-EDF is in both studies, by D in one and by ξ in the other.
+    await tab.selectOption("#b", "P-EDF");
+    assert.equal((await tab.$$("#map-table tbody tr")).length, 1);
+    assert.match(await tab.textContent("#map-note"), /1 scenarios do not sweep ξ/);
+    await tab.selectOption('[data-facet="swept"]', "D");
+    assert.match(await tab.textContent("#map-note"), /1 scenarios do not sweep D/);
+    assert.match(await tab.textContent("figcaption"), /^Charged: D once a job; no kernel overheads\./);
+    await close();
+  },
+  async "0 is not drawn on a logarithmic axis, and the caption says so"() {
+    const { tab, close } = await open(DESK, "#s=1", sizes);
+    const dots = () => tab.$$eval('[data-figure="weighted"] g[aria-label=dot] path', (a) => a.length);
+    const linear = await dots();
+    await tab.check("#log");
+    assert.ok((await dots()) < linear, `${await dots()} of ${linear}`);
+    assert.match(await tab.textContent("figcaption"), /0 has no place on the logarithmic x axis/);
+    const ticks = await tab.$$eval('[data-figure="weighted"] svg text', (all) =>
+      all.map((e) => e.textContent).filter((text) => text.endsWith("iB")),
+    );
+    assert.deepEqual(
+      ticks,
+      ["16 KiB", "32 KiB", "64 KiB", "128 KiB", "256 KiB", "512 KiB", "1 MiB"],
+    );
+    await close();
+  },
   async "data and figures are downloaded"() {
     const { tab, close } = await open(DESK);
     const [csv] = await Promise.all([tab.waitForEvent("download"), tab.click("#csv")]);
@@ -196,6 +251,8 @@ const tests = {
     const figure = await textOf(svg);
     assert.match(figure, /^<svg[^>]* xmlns="http:\/\/www.w3.org\/2000\/svg"/);
     assert.ok(!figure.includes("var(--") && figure.includes("P-EDF"));
+    const words = figure.replace(/<\/text><text[^>]*>/g, " ");
+    assert.match(words, /Soft, uniform light, moderate periods, no kernel overheads\. Charged:/);
     await close();
   },
   async "a dark screen has a dark page"() {
@@ -224,6 +281,11 @@ const tests = {
     );
     await shot(tab, "phone");
     await close();
+    const long = await open(PHONE, "#s=1", sizes);
+    const width = await long.tab.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.deepEqual(width, [PHONE.viewport.width, PHONE.viewport.width], "with long names");
+    await shot(long.tab, "phone-sizes");
+    await long.close();
   },
 };
 

@@ -11,7 +11,12 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Keys of `study.toml` that do not tell scenarios apart, or are shown elsewhere.
-const NO_FACETS: [&str; 6] = ["name", "title", "source", "policies", "fill", "version"];
+const NO_FACETS: [&str; 9] = [
+    "name", "title", "source", "policies", "fill", "version", "sets", "until_ci", "drawn_to",
+];
+
+/// What a key of `study.toml` that is left out means, where another study may have it.
+const DEFAULTS: [(&str, &str); 1] = [("overhead_factor", "1")];
 
 /// What is explored, and where the page goes.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +41,9 @@ pub struct Written {
 struct Results {
     study: String,
     title: String,
+    /// Versions before did not tell it so.
+    #[serde(default)]
+    charges: String,
     notes: Vec<String>,
     provenance: Origin,
     processors: u32,
@@ -71,7 +79,7 @@ struct Policy {
 /// Writes the page.
 ///
 /// # Errors
-/// A directory holds no complete study; two hold the same scenario; the page cannot be written.
+/// A directory holds no complete study; the page cannot be written.
 pub fn make(options: &Options) -> Result<Written> {
     let scenarios = options.dirs.iter().map(|dir| read(dir));
     let scenarios: Vec<Scenario> = scenarios.collect::<Result<_>>()?;
@@ -89,10 +97,12 @@ fn read(dir: &Path) -> Result<Scenario> {
     let bad = |cause: String| Error::new(cause).at(path.display()).remedy(remedy);
     let results: Results = serde_json::from_str(&text)
         .map_err(|e| bad(format!("these are not the results of a study: {e}")))?;
-    let facets = facets(&dir.join("study.toml"), &results.rest)?;
+    let mut facets = facets(&dir.join("study.toml"), &results.rest)?;
+    facets.push(("swept".to_owned(), results.axis.symbol.clone()));
     Ok(Scenario {
         name: results.study,
         title: results.title,
+        charges: results.charges,
         notes: results.notes,
         source: results.provenance.source,
         command: results.provenance.command,
@@ -147,6 +157,11 @@ fn facets(
             _ => continue,
         };
         facets.push((key.to_owned(), value));
+    }
+    for (key, value) in DEFAULTS {
+        if !table.contains_key(key) {
+            facets.push((key.to_owned(), value.to_owned()));
+        }
     }
     for key in charged {
         let value = results.get(key).and_then(|value| value.as_str());

@@ -42,6 +42,8 @@ pub struct Scenario {
     pub name: String,
     /// What it shows.
     pub title: String,
+    /// What is charged, and how, in one sentence; empty where that is not known.
+    pub charges: String,
     /// What must be known to trust it, in sentences.
     pub notes: Vec<String>,
     /// The program that ran it.
@@ -142,6 +144,7 @@ mod tests {
         Scenario {
             name: name.to_owned(),
             title: String::new(),
+            charges: String::new(),
             notes: Vec::new(),
             source: String::new(),
             command: String::new(),

@@ -1,7 +1,7 @@
 // The map of scenarios: where one policy keeps more than another, and the table behind it.
 // It assumes `studies` (model.js), `parts` (parts.js), `d3` and `Plot`.
 "use strict";
-const createMap = ({ state, changed, widthOf, narrow }) => {
+const createMap = ({ state, shown, changed, widthOf, narrow }) => {
   const M = studies;
   const { make, download, fileOf } = parts;
   const $ = (id) => document.getElementById(id);
@@ -22,17 +22,21 @@ const createMap = ({ state, changed, widthOf, narrow }) => {
   }
   let mapped = "";
   function map() {
-    const key = [state.a, state.b, widthOf(false)].join();
+    const { a, b } = state;
+    const judged = M.scenarios.filter((s) => s.policies.includes(a) && s.policies.includes(b));
+    // One axis for all rows: that of the scenario that is shown, where it is among them.
+    const first = judged.includes(shown()) ? shown() : judged[0];
+    const both = judged.filter((s) => s.sweep.name === first.sweep.name);
+    const key = [a, b, widthOf(false), first && first.sweep.name].join();
     if (key === mapped) return mark();
     mapped = key;
-    const { a, b } = state;
-    const both = M.scenarios.filter((s) => s.policies.includes(a) && s.policies.includes(b));
-    const first = both[0];
+    const others = judged.length - both.length;
     $("map-note").textContent = !first
       ? `No scenario judges both ${a} and ${b}.`
       : `Blue, “A”: ${a} keeps more; orange, “B”: ${b} does. ` +
         "Pale where the 95 % intervals of the two overlap." +
-        " Both judge the same sets, so that a pale difference may be real.";
+        " Both judge the same sets, so that a pale difference may be real." +
+        (others ? ` ${others} scenarios do not sweep ${first.sweep.name}: show one to see them.` : "");
     const cells = both.flatMap((s) => {
       const [wa, wb] = [M.weighted(s, a), M.weighted(s, b)];
       return wa.map((p, i) => ({ s, at: p.x, difference: p.y - wb[i].y, sign: M.beats(p, wb[i]) }));
@@ -56,7 +60,6 @@ const createMap = ({ state, changed, widthOf, narrow }) => {
     const s = both[0],
       width = widthOf(false),
       values = [...new Set(cells.map((c) => c.at))].sort(d3.ascending);
-    const [scale, unit] = M.unit(s, values.at(-1));
     const every = Math.ceil(values.length / (width / 90));
     const name = (i) => (narrow() ? `${i + 1}` : `${i + 1}. ${M.label(both[i])}`);
     const number = new Map(both.map((each, i) => [each, i]));
@@ -69,9 +72,9 @@ const createMap = ({ state, changed, widthOf, narrow }) => {
       marginLeft: narrow() ? 34 : Math.min(width * 0.45, longest * 7 + 16),
       marginBottom: 42,
       x: {
-        label: narrow() ? `${s.sweep.name} (${unit})` : `${s.sweep.title} (${unit})`,
+        label: narrow() ? s.sweep.name : `${s.sweep.title}: ${s.sweep.name}`,
         domain: values,
-        tickFormat: (v) => `${+(v / scale).toPrecision(4)}`,
+        tickFormat: (v) => M.written(s, v),
         ticks: values.filter((_, i) => i % every === 0),
       },
       y: { label: null, domain: both.map((_, i) => i), tickFormat: name },
@@ -110,7 +113,7 @@ const createMap = ({ state, changed, widthOf, narrow }) => {
         {
           type: "button",
           "data-save": "map",
-          onclick: () => download("map.svg", "image/svg+xml", fileOf(svg, [])),
+          onclick: () => download("map.svg", "image/svg+xml", fileOf(svg, [], $("map-note").textContent)),
         },
         "Download figure (SVG)",
       ),

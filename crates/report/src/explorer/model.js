@@ -92,9 +92,37 @@ const studies = (() => {
     const lacks = scenarios.some((s) => !s.facets.some((f) => f[0] === name));
     if (lacks) values.push("none");
   }
-  const varied = [...facets.keys()].filter((name) => facets.get(name).length > 1);
-  const label = (s) => varied.map((name) => facet(s, name)).join(" · ") || s.title || s.name;
+  // Which statistic and load are charged mostly follows from the guarantee: then they are no choice.
+  const follows = (name, from) => {
+    const values = new Map();
+    return scenarios.every((s) => {
+      const known = values.get(facet(s, from)) ?? facet(s, name);
+      values.set(facet(s, from), known);
+      return known === facet(s, name);
+    });
+  };
+  const differ = [...facets.keys()].filter((name) => facets.get(name).length > 1);
+  const varied = differ.filter(
+    (name) =>
+      !["statistic", "load"].includes(name) ||
+      !differ.some((from) => from === "guarantee" && follows(name, from)),
+  );
+  // What is the same of two scenarios is told apart by their names, or by their places.
+  const labels = new Map();
+  for (const s of scenarios) {
+    const words = varied.map((name) => facet(s, name)).join(" · ") || s.title || s.name;
+    labels.set(s, words);
+  }
+  const shared = (text) => [...labels.values()].filter((t) => t === text).length > 1;
+  for (const [s, text] of [...labels]) if (shared(text)) labels.set(s, `${text} · ${s.name}`);
+  for (const [s, text] of [...labels])
+    if (shared(text)) labels.set(s, `${text} (${scenarios.indexOf(s) + 1})`);
+  const label = (s) => labels.get(s);
   const policies = [...new Set(scenarios.flatMap((s) => s.policies))];
+
+  // Under which load a policy is judged, where its name says so: "idle", "load", or "".
+  const loadOf = (policy) => (policy.match(/ (idle|load)$/) || ["", ""])[1];
+  const loads = ["idle", "load"].filter((load) => policies.some((p) => loadOf(p) === load));
 
   // The scenario with this value that is nearest to the one that is shown.
   function nearest(from, name, value) {
@@ -183,6 +211,8 @@ const studies = (() => {
     varied,
     label,
     policies,
+    loadOf,
+    loads,
     nearest,
     beats,
     toCsv,

@@ -77,8 +77,19 @@ const parts = (() => {
     setTimeout(() => URL.revokeObjectURL(href), 10000);
   }
   const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  // The figure as a file of its own: light colors in the place of this page's, and a legend.
-  function fileOf(svg, names) {
+  // Words in lines of at most so many letters.
+  function lines(text, most) {
+    const all = [""];
+    for (const word of text.split(" ")) {
+      const line = `${all.at(-1)} ${word}`.trim();
+      if (line.length <= most) all[all.length - 1] = line;
+      else all.push(word);
+    }
+    return all;
+  }
+  // The figure as a file of its own: light colors in the place of this page's, a legend, and below
+  // it what it shows and what is charged.
+  function fileOf(svg, names, said) {
     const copy = svg.cloneNode(true);
     copy.querySelectorAll('[aria-label="tip"]').forEach((tip) => tip.remove());
     const LIGHT = {
@@ -111,13 +122,18 @@ const parts = (() => {
       })
       .join("");
     const top = rows * 18 + 12;
+    const below = lines(said, Math.floor(width / 6.2));
+    const words = below
+      .map((line, i) => `<text x="8" y="${height + 14 + i * 15}" font-size="11">${escaped(line)}</text>`)
+      .join("");
+    const whole = height + top + below.length * 15 + 8;
     copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    copy.setAttribute("viewBox", `0 ${-top} ${width} ${height + top}`);
-    copy.setAttribute("height", height + top);
+    copy.setAttribute("viewBox", `0 ${-top} ${width} ${whole}`);
+    copy.setAttribute("height", whole);
     copy.setAttribute("style", "background:#fff;color:#111;font:13px sans-serif");
     const text = new XMLSerializer().serializeToString(copy);
     return text
-      .replace("</svg>", `<g fill="#111">${legend}</g></svg>`)
+      .replace("</svg>", `<g fill="#111">${legend}${words}</g></svg>`)
       .replace(/var\(--(\w+)\)/g, (_, name) => LIGHT[name] || "#111");
   }
 

@@ -87,6 +87,19 @@ const view = (() => {
     }, said);
   }
 
+  // Shows the policies under this load, or under both.
+  function chooseLoad(load) {
+    changed(() => {
+      for (const policy of M.policies.filter(M.loadOf))
+        state.shown[!load || M.loadOf(policy) === load ? "add" : "delete"](policy);
+    });
+  }
+  // The only load of which a policy is shown; "" if there are several.
+  function onlyLoad() {
+    const seen = new Set([...state.shown].map(M.loadOf).filter((load) => load));
+    return seen.size === 1 ? [...seen][0] : "";
+  }
+
   // ---- charts
 
   function axisOf(s) {
@@ -94,13 +107,20 @@ const view = (() => {
       [scale, unit] = M.unit(s, values.at(-1));
     const log = state.log && values.at(-1) > 0;
     const least = values.find((v) => v > 0);
+    // Sizes by their logarithm have powers of two for ticks, as few as have room.
+    const powers = d3.range(0, 60).map((n) => 2 ** n);
+    const inside = powers.filter((size) => least <= size && size <= values.at(-1));
+    const sizes = log && s.sweep.unit === "B";
+    const few = inside.filter((_, i) => i % Math.ceil(inside.length / (narrow() ? 4 : 8)) === 0);
     return {
       of: (p) => (log ? Math.max(p.x, least) : p.x) / scale,
+      // 0 has no place on a logarithmic axis.
+      has: (p) => !log || p.x > 0,
       options: {
-        label: narrow() ? `${s.sweep.name} (${unit})` : `${s.sweep.title} (${unit})`,
+        label: (narrow() ? s.sweep.name : s.sweep.title) + (sizes ? "" : ` (${unit})`),
         type: log ? "log" : "linear",
-        ticks: 6,
-        tickFormat: log ? "~g" : undefined,
+        ticks: sizes ? few.map((size) => size / scale) : 6,
+        tickFormat: sizes ? (v) => M.written(s, v * scale) : log ? "~g" : undefined,
         grid: true,
       },
     };
@@ -173,15 +193,17 @@ const view = (() => {
     [M.scenarios.indexOf(s), state.bands, state.log, widthOf(true), ...more, ...state.shown].join();
   function weightedChart(s) {
     const svg = keep(keyOf(s, "W"), () => drawWeighted(s));
-    const x = svg.scale("x").apply(axisOf(s).of({ x: s.sweep.values[placeOf(s)] }));
+    const point = { x: s.sweep.values[placeOf(s)] };
+    const x = svg.scale("x").apply(axisOf(s).of(point));
     const rule = svg.querySelector("[data-rule]");
+    rule.setAttribute("visibility", axisOf(s).has(point) ? "visible" : "hidden");
     rule.setAttribute("x1", x);
     rule.setAttribute("x2", x);
     return svg;
   }
   function drawWeighted(s) {
-    const { of, options } = axisOf(s);
-    const curves = curvesOf(s, (p) => M.weighted(s, p));
+    const { of, has, options } = axisOf(s);
+    const curves = curvesOf(s, (p) => M.weighted(s, p).filter(has));
     const said = curves.map(([p, c]) => `${p} goes from ${three(c[0].y)} to ${three(c.at(-1).y)}`);
     const svg = plot(
       `Weighted schedulability W(${s.sweep.name}), ${M.label(s)}`,
@@ -234,15 +256,17 @@ const view = (() => {
     const facts = ["accounting", "profile", "statistic", "load"].filter((n) =>
       s.facets.some((f) => f[0] === n),
     );
+    const zero = state.log && s.sweep.values.some((value) => value <= 0);
     return [
-      `Charged: ${facts.map((n) => `${n} ${M.facet(s, n)}`).join(", ")}.`,
+      s.charges || `Charged: ${facts.map((n) => `${n} ${M.facet(s, n)}`).join(", ")}.`,
+      ...(zero ? ["0 has no place on the logarithmic x axis."] : []),
       `${M.sets(s)} task sets for each of ${s.caps.length} caps, ${s.processors} processors.`,
       ...s.notes,
     ].join(" ");
   }
   const opened = new Set();
-  // A chart with its caption, the file of it, and the table behind it.
-  function figure(title, svg, caption, name, table) {
+  // A chart with its caption, the file of it with what is said below, and the table behind it.
+  function figure(s, title, svg, caption, name, table) {
     const save = make(
       "button",
       {
@@ -254,7 +278,8 @@ const view = (() => {
             "image/svg+xml",
             fileOf(
               svg,
-              shown().policies.filter((p) => state.shown.has(p)),
+              s.policies.filter((p) => state.shown.has(p)),
+              `${title}: ${s.title || M.label(s)}. ${s.charges || charged(s)}`,
             ),
           ),
       },
@@ -306,6 +331,7 @@ const view = (() => {
         "div",
         { class: "pair" },
         figure(
+          s,
           `Weighted schedulability W(${s.sweep.name})`,
           weightedChart(s),
           charged(s),
@@ -313,6 +339,7 @@ const view = (() => {
           weighted,
         ),
         figure(
+          s,
           `Schedulability S(U) at ${s.sweep.name} = ${x}`,
           utilizationChart(s),
           "What stands behind the point on the left.",
@@ -337,7 +364,7 @@ const view = (() => {
     return table;
   }
 
-  const map = createMap({ state, changed, widthOf, narrow });
+  const map = createMap({ state, shown, changed, widthOf, narrow });
 
   // ---- the form
 
@@ -361,6 +388,14 @@ const view = (() => {
         M.facet(shown(), name),
       );
       $("scenario").append(make("label", {}, name, select));
+    }
+    if (M.loads.length > 1) {
+      const select = make("select", {
+        id: "load",
+        onchange: (e) => chooseLoad(e.target.value),
+      });
+      options(select, [["", "idle and load"], ...M.loads.map((load) => [load, load])], "");
+      $("scenario").append(make("label", {}, "idle or load", select));
     }
     const other = make("select", {
       id: "other",
@@ -438,9 +473,10 @@ const view = (() => {
       box.disabled = !s.policies.includes(box.dataset.policy) && state.other < 0;
     }
     $("other").value = state.other;
+    if ($("load")) $("load").value = onlyLoad();
     $("at").max = s.sweep.values.length - 1;
     $("at").value = state.at;
-    $("at-name").textContent = `${s.sweep.title}: ${s.sweep.name} =`;
+    $("at-name").textContent = `${s.sweep.title}: ${s.sweep.name}\u00a0=`;
     $("at-value").textContent = M.written(s, s.sweep.values[state.at]);
     $("at").setAttribute("aria-valuetext", M.written(s, s.sweep.values[state.at]));
     $("bands").checked = state.bands;
