@@ -4,7 +4,7 @@
 use crate::study::{crossings, curves, swept};
 use model::{Error, Result, files};
 use report::Figure;
-use report::schedulability::{self, Curve, Form, Utilization};
+use report::schedulability::{self, Curve, Form, Utilization, Words};
 pub use report::style::Family;
 use report::style::{Print, SMALL};
 use std::path::{Path, PathBuf};
@@ -124,6 +124,10 @@ pub fn plot(results: &Results, options: &Options, dir: &Path) -> Result<Vec<Path
         }
     };
     let caption = caption(results);
+    let said = Words {
+        caption: &caption,
+        charges: &results.charges,
+    };
     let mut written = Vec::new();
     if results.axis.len() > 1 {
         let all = crossings(results);
@@ -135,7 +139,7 @@ pub fn plot(results: &Results, options: &Options, dir: &Path) -> Result<Vec<Path
             &swept(results),
             &drawn(results),
             marked,
-            &caption,
+            said,
         )?;
         written.extend(write(results, figure, options, dir)?);
     }
@@ -151,7 +155,7 @@ pub fn plot(results: &Results, options: &Options, dir: &Path) -> Result<Vec<Path
             ),
             &utilization(results),
             &curves(results, false, place),
-            &caption,
+            said,
         )?;
         written.extend(write(results, figure, options, dir)?);
     }
@@ -187,7 +191,8 @@ fn caption(results: &Results) -> String {
         results.provenance.source,
         results.provenance.command
     );
-    [&results.notes[..], &[caption]].concat().join(" ")
+    let charges = std::slice::from_ref(&results.charges);
+    [charges, &results.notes, &[caption]].concat().join(" ")
 }
 
 fn write(
@@ -197,7 +202,7 @@ fn write(
     dir: &Path,
 ) -> Result<Vec<PathBuf>> {
     // A file has no caption beside it.
-    for note in &results.notes {
+    for note in std::iter::once(&results.charges).chain(&results.notes) {
         figure.description += " ";
         figure.description += note;
     }

@@ -261,18 +261,26 @@ pub fn curves(results: &Results, weighted: bool, point: usize) -> Vec<Curve> {
 }
 
 /// Where each policy falls below what P-EDF reaches at the first point, for a delay usually without
-/// any (000 §5); below the first policy if there is no P-EDF. The number of processors has none: it
-/// is no cost.
+/// any (000 §5); below the first policy if there is no P-EDF. Policies under idle caches and under
+/// load are compared with those under the same. The number of processors has none: it is no cost.
 pub fn crossings(results: &Results) -> Vec<Crossing> {
     if results.axis.quantity == Quantity::Processors {
         return Vec::new();
     }
     let curves = curves(results, true, 0);
-    let reference = results.policy("P-EDF").unwrap_or(0);
-    curves
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| *at != reference)
-        .filter_map(|(_, curve)| schedulability::crossing(curve, curves.get(reference)?))
-        .collect()
+    let load = |policy: &str| {
+        let mut loads = [" idle", " load"].into_iter();
+        loads.find(|load| policy.ends_with(load)).unwrap_or("")
+    };
+    let reference = |policy: &str| {
+        let load = load(policy);
+        let named = results.policy(&format!("P-EDF{load}"));
+        let like = |other: &Curve| other.policy.ends_with(load);
+        named.or_else(|| curves.iter().position(like))
+    };
+    let fall = |(at, curve): (usize, &Curve)| {
+        let reference = reference(&curve.policy).filter(|reference| *reference != at)?;
+        schedulability::crossing(curve, curves.get(reference)?)
+    };
+    curves.iter().enumerate().filter_map(fall).collect()
 }

@@ -9,7 +9,7 @@ use crate::work::work;
 use app::study::{self as verb, Options};
 use model::{Error, Ratio, Result, document};
 use pyo3::prelude::*;
-use report::schedulability::{self, Form, Utilization};
+use report::schedulability::{self, Form, Utilization, Words};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use study::{Factor, Results as Counted, wilson};
@@ -187,7 +187,10 @@ impl Results {
             &verb::swept(results),
             &curves,
             first,
-            &results.sets_in_words(),
+            Words {
+                caption: &results.sets_in_words(),
+                charges: &results.charges,
+            },
         );
         drawn.map(|figure| figure.to_svg()).map_err(raise)
     }
@@ -212,7 +215,10 @@ impl Results {
             &results.title,
             &utilization,
             &verb::curves(results, false, point),
-            &results.sets_in_words(),
+            Words {
+                caption: &results.sets_in_words(),
+                charges: &results.charges,
+            },
         );
         drawn.map(|figure| figure.to_svg()).map_err(raise)
     }

@@ -168,6 +168,22 @@ impl Axis {
         }
     }
 
+    /// Sizes in bytes by their logarithm, from `low`, which is above zero, on; ticks as those of
+    /// [`Axis::sizes`].
+    #[must_use]
+    pub fn powers_of_two(self, low: f64) -> Axis {
+        let high = self.high.max(low * 1.001);
+        let sizes = Axis::sizes("", Bytes::new(low as u64), Bytes::new(high as u64));
+        let inside = |tick: &(f64, String)| (low..=high).contains(&tick.0);
+        Axis {
+            scale: Scale::Logarithmic,
+            low,
+            high,
+            ticks: sizes.ticks.into_iter().filter(inside).collect(),
+            ..self
+        }
+    }
+
     /// Where a value lies, from 0 at the low end to 1 at the high one; outside values lie at the
     /// nearer end.
     pub fn position(&self, value: f64) -> f64 {

@@ -157,7 +157,7 @@ const ROW: f64 = 20.0;
 /// Room at the edges of the figure.
 const EDGE: f64 = 8.0;
 /// Height of a line of text below the panels, and of a title above one.
-const LINE: f64 = 16.0;
+pub(crate) const LINE: f64 = 16.0;
 
 fn draw_remark(root: &Area, lines: &[String], top: f64) -> Result<(), DrawError> {
     let style = text(SMALL, Ink::Gray, HPos::Left, VPos::Center);
@@ -300,6 +300,27 @@ impl Panel {
         self.x.ticks.iter().map(beyond).fold(LEAST, f64::max)
     }
 
+    /// The x axis without ticks whose labels would lie upon each other: every second one, or fewer.
+    fn with_fewer_ticks(&self, width: f64) -> Axis {
+        let ticks = &self.x.ticks;
+        let ends = |(at, name): &(f64, String)| {
+            let (middle, half) = (self.x.position(*at) * width, text_width(name, SMALL) / 2.0);
+            (middle - half, middle + half)
+        };
+        let every = |step: usize| ticks.iter().step_by(step);
+        let are_apart = |step: &usize| {
+            let next = every(*step).skip(1);
+            every(*step)
+                .zip(next)
+                .all(|(a, b)| ends(a).1 + 4.0 < ends(b).0)
+        };
+        let step = (1..=ticks.len()).find(are_apart).unwrap_or(1);
+        Axis {
+            ticks: every(step).cloned().collect(),
+            ..self.x.clone()
+        }
+    }
+
     fn draw(
         &self,
         root: &Area,
@@ -318,6 +339,7 @@ impl Panel {
             .map(|(_, name)| text_width(name, SMALL))
             .fold(0.0, f64::max);
         let right = self.room_for_ticks(width - widest - 30.0 - EDGE);
+        let x = self.with_fewer_ticks(width - widest - 30.0 - EDGE - right);
         let mut chart = ChartBuilder::on(&area)
             .margin_top(tenths(if title.is_empty() {
                 10.0
@@ -329,7 +351,7 @@ impl Panel {
             .margin_bottom(tenths(6.0))
             .x_label_area_size(tenths(42.0))
             .y_label_area_size(tenths(widest + 30.0))
-            .build_cartesian_2d(self.x.clone(), self.y.clone())?;
+            .build_cartesian_2d(x, self.y.clone())?;
         chart
             .configure_mesh()
             .light_line_style(Ink::Paper.color().mix(0.0))

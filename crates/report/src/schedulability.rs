@@ -2,8 +2,9 @@
 //! cache delay (Fig. 5 of 000), a working set size (002 §6.4), or a number.
 
 use crate::axis::Axis;
-use crate::panel::{Entry, Layer, Panel, Sketch};
-use crate::style::{Ink, LOOKS, Look};
+use crate::panel::{Entry, LINE, Layer, Panel, Sketch};
+use crate::sheet::{BOLD, text_width, wrapped};
+use crate::style::{Ink, LOOKS, Look, SMALL, TEXT};
 use crate::svg::Figure;
 use crate::words;
 use model::{Bytes, Result};
@@ -18,6 +19,24 @@ pub struct Curve {
     /// The 95 % confidence interval around each point: x, low end, high end. It is empty where none
     /// is known.
     pub band: Vec<(f64, f64, f64)>,
+}
+
+/// What is said of a chart below it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Words<'a> {
+    /// Beside it on a page.
+    pub caption: &'a str,
+    /// Within the picture, which may be shown without its caption: what is charged.
+    pub charges: &'a str,
+}
+
+impl<'a> From<&'a str> for Words<'a> {
+    fn from(caption: &'a str) -> Self {
+        Words {
+            caption,
+            charges: "",
+        }
+    }
 }
 
 /// How a chart looks: its panel's width and what is on it.
@@ -118,9 +137,10 @@ impl Swept {
                 )
             }
         };
-        match least(curves).filter(|_| log) {
-            Some(low) => x.logarithmic(low, name),
-            None => x,
+        match (least(curves).filter(|_| log), self.unit) {
+            (Some(low), Unit::Bytes) => x.powers_of_two(low),
+            (Some(low), _) => x.logarithmic(low, name),
+            (None, _) => x,
         }
     }
 }
@@ -188,13 +208,13 @@ pub fn by_utilization(
 ///
 /// # Errors
 /// As [`Sketch::draw`].
-pub fn by_utilization_as(
+pub fn by_utilization_as<'a>(
     form: &Form,
     id: &str,
     title: &str,
     utilization: &Utilization,
     curves: &[Curve],
-    caption: &str,
+    said: impl Into<Words<'a>>,
 ) -> Result<Figure> {
     let (label, m) = match utilization {
         Utilization::Of(m) => ("total utilization U", (*m).max(1)),
@@ -225,7 +245,7 @@ pub fn by_utilization_as(
         Vec::new(),
         description,
         (
-            caption,
+            said.into(),
             "Shaded: 95 % confidence intervals of the shares (Wilson score).",
         ),
     )
@@ -251,14 +271,14 @@ pub fn weighted(
 ///
 /// # Errors
 /// As [`Sketch::draw`].
-pub fn weighted_as(
+pub fn weighted_as<'a>(
     form: &Form,
     id: &str,
     title: &str,
     swept: &Swept,
     curves: &[Curve],
     crossing: Option<&Crossing>,
-    caption: &str,
+    said: impl Into<Words<'a>>,
 ) -> Result<Figure> {
     let symbol = &swept.symbol;
     let text = |value| swept.unit.text(value);
@@ -317,7 +337,7 @@ pub fn weighted_as(
         marks,
         description,
         (
-            caption,
+            said.into(),
             &format!(
                 "Shaded: 95 % confidence intervals of W({symbol}), from the Wilson intervals of all caps."
             ),
@@ -358,25 +378,38 @@ fn describe(curves: &[Curve], what: impl Fn(&Curve) -> Option<String>) -> String
     }
 }
 
-/// The axis of shares, with room for these marks.
-fn shares(form: &Form, label: &str, marks: &[Layer], curves: &[Curve]) -> Axis {
+/// The axis of shares, with room for these marks; `room` is its length in pixels.
+fn shares(form: &Form, label: &str, marks: &[Layer], curves: &[Curve], room: f64) -> Axis {
+    // A note on a point near the top needs room above it: its lines, and how far away they stand.
+    let note = marks.iter().find_map(|m| match m {
+        Layer::Note { at, lines } => Some((at.1, lines)),
+        _ => None,
+    });
+    let note = note.map(|(level, lines): (f64, &Vec<String>)| {
+        let width = form.width - 90.0;
+        let lines = lines.iter().map(|line| wrapped(line, SMALL, width).len());
+        let needed = 13.0 + (SMALL + 3.0) * lines.sum::<usize>() as f64;
+        (level.max(1e-9), (needed / room).clamp(0.0, 0.6))
+    });
     if form.log_y {
         let ys = curves.iter().flat_map(|c| c.points.iter().map(|p| p.1));
-        let low = ys.filter(|y| *y > 0.0).fold(0.1, f64::min);
+        let low = ys.filter(|y| *y > 0.0).fold(0.1, f64::min) / 1.2;
         let mut y = Axis::linear(label, 0.0..1.02, words::plain);
-        y.high = match marks.is_empty() {
-            true => 1.05,
-            false => 2.0,
-        };
-        let mut y = y.logarithmic(low / 1.2, words::plain);
+        y.high = note.map_or(1.05, |(level, part)| {
+            ((level.ln() - part * low.ln()) / (1.0 - part))
+                .exp()
+                .max(1.05)
+        });
+        let mut y = y.logarithmic(low, words::plain);
         y.ticks.retain(|(at, _)| *at <= 1.0 + 1e-9);
         return y;
     }
-    // A note on a point near the top needs room above it.
-    let crowded = marks
-        .iter()
-        .any(|m| matches!(m, Layer::Note { at, .. } if at.1 > 0.8));
-    let mut y = Axis::linear(label, 0.0..if crowded { 1.25 } else { 1.02 }, words::plain);
+    let least: f64 = match note {
+        Some((level, _)) if level > 0.8 => 1.25,
+        _ => 1.02,
+    };
+    let high = note.map_or(least, |(level, part)| least.max(level / (1.0 - part)));
+    let mut y = Axis::linear(label, 0.0..high, words::plain);
     y.ticks.retain(|(at, _)| *at <= 1.0);
     y
 }
@@ -472,7 +505,7 @@ fn chart(
     curves: &[Curve],
     marks: Vec<Layer>,
     description: String,
-    (caption, bands): (&str, &str),
+    (said, bands): (Words<'_>, &str),
 ) -> Sketch {
     let zero = |c: &Curve| c.points.iter().any(|p| p.0 <= 0.0);
     let zero = match form.log_x && curves.iter().any(zero) {
@@ -485,20 +518,31 @@ fn chart(
         false => "",
     };
     let mut layers = curve_layers(curves);
-    let y = shares(form, label, &marks, curves);
-    let said: Vec<&str> = [bands, zero]
-        .into_iter()
-        .filter(|s| !s.is_empty())
-        .collect();
-    let remark = said.join(" ");
-    // A wide figure grows less in height, and a narrow one stays high enough for its axes.
-    let height = 350.0 * (form.width / 470.0).clamp(0.7, 1.4);
+    // A wide figure grows less in height, and a narrow one stays high enough for its axes, also
+    // below a title of several lines.
+    let titles = match form.title {
+        true => wrapped(title, TEXT * BOLD, form.width - 16.0).len(),
+        false => 0,
+    };
+    // The title, the labels of the x axis, and their edges; the rest is as long as the y axis, which
+    // has room for its label.
+    let around = 60.0 + LINE * titles as f64;
+    let height =
+        350.0 * (form.width / 470.0).clamp(0.7, 1.4) + LINE * titles.saturating_sub(1) as f64;
+    let height = height.max(around + text_width(label, TEXT));
+    let room = height - around;
+    let y = shares(form, label, &marks, curves, room);
+    let joined = |parts: &[&str]| {
+        let some: Vec<&str> = parts.iter().copied().filter(|s| !s.is_empty()).collect();
+        some.join(" ")
+    };
+    let remark = joined(&[said.charges, bands, zero]);
     layers.extend(marks);
     Sketch {
         id: id.to_owned(),
         title: title.to_owned(),
         description,
-        caption: format!("{caption} {remark}").trim_end().to_owned(),
+        caption: joined(&[said.caption, bands, zero]),
         remark,
         columns: 1,
         panel: (form.width, height),

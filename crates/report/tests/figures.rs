@@ -7,7 +7,7 @@ use report::assignment::{self, Bar, Share};
 use report::colors::{self, ColorCurve};
 use report::lines::{self, Curves};
 use report::scatter::{self, Samples};
-use report::schedulability::{self, Curve};
+use report::schedulability::{self, Crossing, Curve, Form, Swept, Unit, Words};
 use report::schedule::{self, Rows};
 use report::sheet::{Shape, Side};
 use report::{Figure, cpmd, platform};
@@ -30,42 +30,54 @@ fn advance(text: &str, size: f64, bold: bool) -> f64 {
     text.chars().map(units).sum::<f64>() * size / f64::from(face.units_per_em())
 }
 
+/// A text of a figure with its box: left, right, top, bottom.
+type Boxed<'a> = (&'a str, [f64; 4]);
+
+fn boxed(shape: &Shape) -> Option<Boxed<'_>> {
+    let Shape::Text {
+        text,
+        at,
+        side,
+        size,
+        bold,
+        upwards,
+        ..
+    } = shape
+    else {
+        return None;
+    };
+    let length = advance(text, *size, *bold);
+    let back = match side {
+        Side::Start => 0.0,
+        Side::Middle => length / 2.0,
+        Side::End => length,
+    };
+    let (x, y) = (f64::from(at.0) / 10.0, f64::from(at.1) / 10.0);
+    let corners = match upwards {
+        false => [
+            x - back,
+            x - back + length,
+            y - size * 0.76,
+            y + size * 0.22,
+        ],
+        true => [
+            x - size * 0.76,
+            x + size * 0.22,
+            y + back - length,
+            y + back,
+        ],
+    };
+    Some((text, corners))
+}
+
+/// All texts of a figure.
+fn boxes(figure: &Figure) -> Vec<Boxed<'_>> {
+    figure.shapes.iter().filter_map(boxed).collect()
+}
+
 /// The texts that reach over an edge of a figure.
 fn cut(figure: &Figure) -> Vec<String> {
-    let over = |shape: &Shape| {
-        let Shape::Text {
-            text,
-            at,
-            side,
-            size,
-            bold,
-            upwards,
-            ..
-        } = shape
-        else {
-            return None;
-        };
-        let length = advance(text, *size, *bold);
-        let back = match side {
-            Side::Start => 0.0,
-            Side::Middle => length / 2.0,
-            Side::End => length,
-        };
-        let (x, y) = (f64::from(at.0) / 10.0, f64::from(at.1) / 10.0);
-        let (left, right, top, bottom) = match upwards {
-            false => (
-                x - back,
-                x - back + length,
-                y - size * 0.76,
-                y + size * 0.22,
-            ),
-            true => (
-                x - size * 0.76,
-                x + size * 0.22,
-                y + back - length,
-                y + back,
-            ),
-        };
+    let over = |(text, [left, right, top, bottom]): Boxed<'_>| {
         let inside = left >= 0.0 && top >= 0.0 && right <= figure.width && bottom <= figure.height;
         (!inside).then(|| {
             format!(
@@ -74,7 +86,23 @@ fn cut(figure: &Figure) -> Vec<String> {
             )
         })
     };
-    figure.shapes.iter().filter_map(over).collect()
+    boxes(figure).into_iter().filter_map(over).collect()
+}
+
+/// The pairs of texts of a figure that lie upon each other.
+fn overlaps(figure: &Figure) -> Vec<String> {
+    let all = boxes(figure);
+    let mut found = Vec::new();
+    for (at, (a, [left, right, top, bottom])) in all.iter().enumerate() {
+        for (b, other) in &all[at + 1..] {
+            let apart =
+                *right <= other[0] || other[1] <= *left || *bottom <= other[2] || other[3] <= *top;
+            if !apart {
+                found.push(format!("{}: `{a}` and `{b}`", figure.id));
+            }
+        }
+    }
+    found
 }
 
 fn texts(figure: &Figure) -> Vec<&str> {
@@ -407,4 +435,104 @@ fn a_remark_stands_in_the_picture_and_in_its_caption() {
     assert!(figure.caption.ends_with(remark));
     // There is no type for commands in a picture.
     assert!(texts(&figure).join(" ").contains(&remark.replace('`', "")));
+}
+
+/// The note on a crossing, the name of its level and the title, wherever the crossing lies and
+/// however long the names of the policies are.
+#[test]
+fn no_text_of_a_chart_lies_upon_another() {
+    let swept = Swept {
+        symbol: "ξ".to_owned(),
+        title: "working set size of every task".to_owned(),
+        unit: Unit::Bytes,
+    };
+    let kib = 1024.0;
+    for (falling, reference) in [
+        ("G-EDF", "P-EDF"),
+        ("C-NPS-F-L3-DELTA-4 idle", "C-NPS-F-L3-DELTA-1 idle"),
+    ] {
+        let curve = |policy: &str, end: f64| Curve {
+            policy: policy.to_owned(),
+            points: vec![
+                (0.0, 1.0),
+                (4.0 * kib, 0.96),
+                (1000.0 * kib, 0.5),
+                (1024.0 * kib, end),
+            ],
+            band: Vec::new(),
+        };
+        let curves = [curve(falling, 0.001), curve(reference, 0.3)];
+        for at in [4.0, 60.0, 500.0, 1020.0] {
+            for level in [0.98, 0.7, 0.3] {
+                let crossing = Crossing {
+                    falling: falling.to_owned(),
+                    reference: reference.to_owned(),
+                    level,
+                    at: at * kib,
+                };
+                for (width, log) in [
+                    (240.0, false),
+                    (336.0, false),
+                    (336.0, true),
+                    (470.0, false),
+                    (470.0, true),
+                ] {
+                    let form = Form {
+                        width,
+                        log_x: log,
+                        log_y: log,
+                        ..Form::default()
+                    };
+                    let words = Words {
+                        caption: "",
+                        charges: "Charged: D once a job; no kernel overheads.",
+                    };
+                    let figure = schedulability::weighted_as(
+                        &form,
+                        &format!("{falling} {at} {level} {width} {log}"),
+                        "Hard, exponential medium, moderate periods, no kernel overheads",
+                        &swept,
+                        &curves,
+                        Some(&crossing),
+                        words,
+                    )
+                    .unwrap();
+                    assert_eq!(overlaps(&figure), Vec::<String>::new());
+                    assert_eq!(cut(&figure), Vec::<String>::new());
+                    assert!(texts(&figure).join(" ").contains(words.charges));
+                }
+            }
+        }
+    }
+}
+
+/// Sizes have powers of two for ticks on either kind of axis.
+#[test]
+fn sizes_by_their_logarithm_have_ticks_at_powers_of_two() {
+    let swept = Swept {
+        symbol: "ξ".to_owned(),
+        title: "working set size of every task".to_owned(),
+        unit: Unit::Bytes,
+    };
+    let curve = Curve {
+        policy: "P-EDF".to_owned(),
+        points: vec![(0.0, 1.0), (16_384.0, 0.9), (1_048_576.0, 0.5)],
+        band: Vec::new(),
+    };
+    let form = Form {
+        log_x: true,
+        ..Form::default()
+    };
+    let drawn = schedulability::weighted_as(&form, "w", "t", &swept, &[curve], None, "");
+    let figure = drawn.unwrap();
+    let sizes: Vec<&str> = texts(&figure)
+        .into_iter()
+        .filter(|text| text.ends_with("iB"))
+        .collect();
+    assert_eq!(
+        sizes,
+        [
+            "16 KiB", "32 KiB", "64 KiB", "128 KiB", "256 KiB", "512 KiB", "1 MiB"
+        ]
+    );
 }

@@ -3,14 +3,99 @@
 
 use crate::axis::Quantity;
 use crate::charged::Judging;
-use crate::definition::Study;
+use crate::definition::{Cache, Study};
 use crate::grid::Factor;
 use crate::judge::Candidate;
 use crate::prepared::Prepared;
+use crate::presets::WITHOUT;
+use analyze::Guarantee;
 use analyze::policies::Accounting;
+use generate::Deadlines;
 use model::profile::OverheadKind;
 
 impl Study {
+    /// What the study shows, in one line: its own title, or else its scenario and which of the
+    /// kernel's overheads are charged.
+    pub(crate) fn headline(&self) -> String {
+        if !self.title.is_empty() {
+            return self.title.clone();
+        }
+        let utilizations = self.utilizations.to_string();
+        // `uniform-light` reads as words; `uniform:0.1-0.4` is a range.
+        let utilizations = match utilizations.contains(':') {
+            true => utilizations,
+            false => utilizations.replace('-', " "),
+        };
+        let deadlines = match self.deadlines {
+            Deadlines::Implicit => String::new(),
+            other => format!(", {other} deadlines"),
+        };
+        let guarantee = match self.guarantee {
+            Guarantee::Hard => "Hard",
+            Guarantee::Soft => "Soft",
+        };
+        let kernel = match self.charged.overheads() {
+            Some(profile) => format!("kernel overheads of {}", profile.platform),
+            None => WITHOUT.to_owned(),
+        };
+        format!(
+            "{guarantee}, {utilizations}, {} periods{deadlines}, {kernel}",
+            self.periods
+        )
+    }
+
+    /// What is charged, and how, in one sentence that is short enough to stand within a chart.
+    pub(crate) fn charges(&self) -> String {
+        let accounting = self.charged.accounting();
+        let how = match (accounting, self.charge) {
+            (Accounting::OneDelay, 1) => "once a job".to_owned(),
+            (Accounting::OneDelay, 2) => "twice a job".to_owned(),
+            (Accounting::OneDelay, times) => format!("{times} times a job"),
+            _ => format!("where policies preempt and migrate (accounting {accounting})"),
+        };
+        let told = self.told();
+        let profile = |profile: &str| match (told.statistic, told.load) {
+            (Some(statistic), Some(load)) => format!("{profile} ({statistic}, {load})"),
+            (Some(statistic), None) => format!("{profile} ({statistic})"),
+            (None, _) => profile.to_owned(),
+        };
+        let from = told.profile.as_deref().unwrap_or_default();
+        let factor = match (self.axis.quantity(), self.overhead_factor) {
+            (Quantity::OverheadFactor, _) => " times f".to_owned(),
+            (_, Factor::ONE) => String::new(),
+            (_, factor) => format!(" times {factor}"),
+        };
+        let caches = match (self.axis.quantity(), self.cache) {
+            (Quantity::Delay, _) => Some("D".to_owned()),
+            (Quantity::WorkingSet, _) => {
+                Some(format!("cache delays of {} for ξ{factor}", profile(from)))
+            }
+            (_, Cache::WorkingSet(wss)) => Some(format!(
+                "cache delays of {} for ξ = {wss}{factor}",
+                profile(from)
+            )),
+            (_, Cache::Delay(delay)) => (!delay.is_zero()).then(|| format!("D = {delay}")),
+        };
+        let mut charged = match caches {
+            Some(caches) => vec![format!("{caches} {how}")],
+            None => vec!["no cache delays".to_owned()],
+        };
+        if !self.overhead.is_zero() {
+            charged.push(format!("{} a job besides", self.overhead));
+        }
+        charged.push(match self.charged.overheads() {
+            Some(kernel) => {
+                let of = match told.statistic {
+                    Some(statistic) => format!("{} ({statistic})", kernel.platform),
+                    None => kernel.platform.clone(),
+                };
+                format!("kernel overheads of {of}{factor}")
+            }
+            None => WITHOUT.to_owned(),
+        });
+        format!("Charged: {}.", charged.join("; "))
+    }
+
     /// What one must know to trust the results, in sentences.
     pub(crate) fn notes(&self, prepared: &Prepared) -> Vec<String> {
         let mut notes: Vec<String> = self.left_out().into_iter().collect();
@@ -77,8 +162,13 @@ impl Study {
                 .map(|factor| factor.to_string()),
         };
         if let Some(factor) = factor {
+            // A delay that the study gives is none of the profile.
+            let caches = match self.has_working_sets() {
+                true => "cache delays included",
+                false => "but not D",
+            };
             notes.push(format!(
-                "Scaled: every overhead of the profile `{name}`, cache delays included, times {factor}."
+                "Scaled: every overhead of the profile `{name}`, {caches}, times {factor}."
             ));
         }
         if self.has_working_sets() {

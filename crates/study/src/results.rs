@@ -69,6 +69,8 @@ pub struct Results {
     pub name: String,
     /// What it shows.
     pub title: String,
+    /// What is charged, and how, in one sentence.
+    pub charges: String,
     /// What one must know to trust it, in sentences: delays that are not charged, overheads that
     /// are left out.
     pub notes: Vec<String>,
@@ -102,7 +104,8 @@ impl Results {
         }
         Ok(Results {
             name: study.name.clone(),
-            title: study.title.clone(),
+            title: study.headline(),
+            charges: study.charges(),
             notes: study.notes(prepared),
             provenance: study.provenance(),
             charged: study.told(),
@@ -254,6 +257,7 @@ impl Results {
         struct Out<'a> {
             study: &'a str,
             title: &'a str,
+            charges: &'a str,
             notes: &'a [String],
             provenance: &'a Provenance,
             #[serde(flatten)]
@@ -284,6 +288,7 @@ impl Results {
         let out = Out {
             study: &self.name,
             title: &self.title,
+            charges: &self.charges,
             notes: &self.notes,
             provenance: &self.provenance,
             charged: &self.charged,

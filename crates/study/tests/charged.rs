@@ -231,3 +231,75 @@ fn a_file_names_profile_statistic_and_accounting() {
         assert!(e.contains(message), "{e}");
     }
 }
+
+/// What is charged is told in one sentence, and a study without a title of its own is named by its
+/// scenario and by the kernel's overheads that are charged.
+#[test]
+fn a_sentence_tells_what_is_charged_and_how() {
+    let results = |text: &str| {
+        let profile = |name: &str| match name {
+            "made-up" => Ok(costly(Duration::from_micros(5))),
+            other => Profile::find(other),
+        };
+        let text = format!(
+            "policies = [\"p-edf\"]\nplatform = \"xeon-l7455:m=2\"\nutilizations = \"uniform-light\"\n\
+             periods = \"short\"\nsets = 1\n{text}"
+        );
+        let study = file::from_toml(&text, Platform::find, profile).unwrap();
+        run(&study, &Silent).unwrap()
+    };
+    let caps = "caps = [1]\n";
+    for (text, told) in [
+        (
+            format!("{caps}delays = [\"0us\", \"1us\"]"),
+            "D once a job; no kernel overheads",
+        ),
+        (
+            format!("{caps}delays = [\"0us\"]\ncharge = 2\noverhead = \"20us\""),
+            "D twice a job; 20us a job besides; no kernel overheads",
+        ),
+        (
+            format!("{caps}delays = [\"0us\"]\nprofile = \"made-up\"\naccounting = \"paper\""),
+            "D where policies preempt and migrate (accounting paper); kernel overheads of made-up (average)",
+        ),
+        (
+            format!("{caps}overhead_factors = [0, 1]\nprofile = \"made-up\"\ndelay = \"500us\""),
+            "D = 500us where policies preempt and migrate (accounting warmset); kernel overheads of made-up (average) times f",
+        ),
+        (
+            format!("{caps}working_sets = [\"0KiB\"]\nprofile = \"xeon-l7455\"\nload = \"idle\"\nguarantee = \"hard\""),
+            "cache delays of xeon-l7455 (maximum, idle) for ξ where policies preempt and migrate (accounting warmset); no kernel overheads",
+        ),
+        (
+            "caps = [0.5]\nprocessors = [2]\nprofile = \"xeon-l7455\"\nworking_set = \"64KiB\"\noverhead_factor = 2".to_owned(),
+            "cache delays of xeon-l7455 (average, load) for ξ = 64KiB times 2 where policies preempt and migrate (accounting warmset); no kernel overheads",
+        ),
+        (
+            "caps = [0.5]\nprocessors = [2]".to_owned(),
+            "no cache delays; no kernel overheads",
+        ),
+    ] {
+        let results = results(&text);
+        assert_eq!(results.charges, format!("Charged: {told}."));
+        assert!(results.to_json().unwrap().contains(&results.charges));
+        let guarantee = if text.contains("hard") { "Hard" } else { "Soft" };
+        let kernel = match told.contains("made-up") {
+            true => "kernel overheads of made-up",
+            false => "no kernel overheads",
+        };
+        assert_eq!(
+            results.title,
+            format!("{guarantee}, uniform light, short periods, {kernel}")
+        );
+    }
+    // What is given is not scaled, and the note says so.
+    let fixed = results(&format!(
+        "{caps}overhead_factors = [0, 1]\nprofile = \"made-up\"\ndelay = \"500us\""
+    ));
+    let scaled = "every overhead of the profile `made-up`, but not D, times f";
+    assert!(
+        fixed.notes.iter().any(|note| note.contains(scaled)),
+        "{:?}",
+        fixed.notes
+    );
+}

@@ -98,6 +98,7 @@ fn made_up(name: &str, sets: u32, height: &dyn Fn(f64) -> f64, overhead: u64) ->
     let results = Results {
         name: study.name.clone(),
         title: String::new(),
+        charges: String::new(),
         notes: Vec::new(),
         provenance: study.provenance(),
         charged: charged.told(study.guarantee),

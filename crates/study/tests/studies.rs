@@ -29,6 +29,7 @@ fn weighted_schedulability_weighs_by_utilization() {
         notes: Vec::new(),
         name: "by hand".into(),
         title: String::new(),
+        charges: String::new(),
         provenance: Default::default(),
         charged: Charged::default().told(Guarantee::Soft),
         sets: 4,

@@ -489,6 +489,12 @@ fn a_study_that_leaves_overheads_out_is_marked() {
             svg.contains("kernel overheads") && svg.contains("Not the figure itself"),
             "{chart}"
         );
+        // Also where it is seen, and not only in the description.
+        let seen = &svg[svg.find("</desc>").expect("a description")..];
+        assert!(
+            seen.contains("Charged: D once a job; no kernel overheads."),
+            "{chart}"
+        );
     }
 }
 

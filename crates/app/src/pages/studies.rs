@@ -82,7 +82,7 @@ pub fn section(
             &crate::study::swept(results),
             &all,
             crossing.as_ref(),
-            &caption,
+            &caption[..],
         )?);
     }
     if let Some(first) = results.axis.points.first() {
@@ -105,7 +105,7 @@ pub fn section(
             &title,
             &crate::charts::utilization(results),
             &all,
-            &caption,
+            &caption[..],
         )?);
     }
     figures.extend(shown.iter().cloned());

@@ -7,8 +7,8 @@ use crate::verbs::study_observe::{self, ObserveArgs};
 use crate::verbs::study_range::{self, RangeArgs};
 use app::charts::{self, Family, Length, plot};
 use app::study::{Options, crossings, curves};
-use model::Result;
 use model::table::{Look, Table};
+use model::{Error, Result};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use study::{Factor, Quantity, Results, Share};
@@ -113,7 +113,7 @@ struct RunArgs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// How many threads [default: one a processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<NonZeroUsize>,
     /// Have the workers of this scheduler of Dask judge, such as `tcp://10.0.0.1:8786`, or that of a
     /// scheduler file; it needs the Python package `warmset`
@@ -286,6 +286,12 @@ pub fn run(args: Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
+fn threads(text: &str) -> Result<NonZeroUsize> {
+    text.parse().map_err(|_| {
+        Error::new(format!("`{text}` is no number of threads")).remedy("give 1 or more")
+    })
+}
+
 fn list(args: &ListArgs) -> Result<()> {
     let list = app::study::list();
     match args.printed.format() {
@@ -377,17 +383,18 @@ fn table(results: &Results, look: Look) -> String {
         )
     };
     let curves = curves(results, axis.len() > 1, 0);
-    let title = if results.title.is_empty() {
-        &results.name
-    } else {
-        &results.title
+    // What one cost stands for is told where it is no axis.
+    let charges = match axis.quantity {
+        Quantity::Delay | Quantity::WorkingSet => String::new(),
+        Quantity::OverheadFactor | Quantity::Processors => format!("{}\n", results.charges),
     };
     let at = match axis.len() {
         1 => format!(", {symbol} = {}", axis.text(0)),
         _ => String::new(),
     };
     let mut text = format!(
-        "{title}\n{}{at}, {}\n\n",
+        "{}\n{}{at}, {}\n{charges}\n",
+        results.title,
         results.sets_in_words(),
         results.charged
     );
