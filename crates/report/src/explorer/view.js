@@ -119,6 +119,7 @@ const view = (() => {
       options: {
         label: (narrow() ? s.sweep.name : s.sweep.title) + (sizes ? "" : ` (${unit})`),
         type: log ? "log" : "linear",
+        base: sizes ? 2 : 10,
         ticks: sizes ? few.map((size) => size / scale) : 6,
         tickFormat: sizes ? (v) => M.written(s, v * scale) : log ? "~g" : undefined,
         grid: true,
