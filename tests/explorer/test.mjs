@@ -193,7 +193,7 @@ const tests = {
     // A policy whose name says nothing of it stays.
     const idle = both.filter((p) => !p.endsWith(" load"));
     assert.deepEqual(await checked(tab), idle);
-    assert.deepEqual(Object.keys(await valuesOf(tab)), idle);
+    assert.deepEqual(Object.keys(await valuesOf(tab)).toSorted(), idle.toSorted());
     const { hash } = new URL(tab.url());
     await close();
     const again = await open(DESK, hash, sizes);
