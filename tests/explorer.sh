@@ -2,9 +2,9 @@
 # Runs two small studies, makes their explorer, and drives it in headless Chromium.
 # Usage: sh tests/explorer.sh WARMSET [DIRECTORY [time]]; the page, its studies and screenshots stay
 # in the directory. With `time` it tells instead how long a page of 10 policies over 36 scenarios
-# takes to open and to answer. It needs Node.js 20, npm and Chromium, and installs Chromium by apt-get where CI is
-# set and it runs as root. Without them it says `explorer: not run` with the reason, and ends with
-# status 0.
+# takes to open and to answer. It needs Node.js 20, npm and Chromium, and installs Chromium by
+# apt-get where CI is set and it runs as root. Without them it says `explorer: not run` with the
+# reason, and ends with status 0.
 set -eu
 
 warmset=$1
@@ -43,7 +43,8 @@ for name in bastoni11-fig6.4a bastoni11-fig6.5c; do
 done
 "$warmset" study explore "$out/bastoni11-fig6.4a" "$out/bastoni11-fig6.5c" -o "$out/explorer.html"
 cat >"$out/sizes.toml" <<END
-policies = ["p-edf@idle", "p-edf@load", "c-nps-f:l3,delta=4@idle", "c-nps-f:l3,delta=4@load", "p-edf"]
+policies = ["p-edf@idle", "p-edf@load", "c-nps-f:l3,delta=4@idle", "c-nps-f:l3,delta=4@load",
+    "p-edf"]
 platform = "xeon-l7455"
 profile = "xeon-l7455"
 accounting = "paper"

@@ -219,12 +219,14 @@ const tests = {
     assert.match(await tab.textContent("#map-note"), /1 scenarios do not sweep ξ/);
     await tab.selectOption('[data-facet="swept"]', "D");
     assert.match(await tab.textContent("#map-note"), /1 scenarios do not sweep D/);
-    assert.match(await tab.textContent("figcaption"), /^Charged: D once a job; no kernel overheads\./);
+    const caption = await tab.textContent("figcaption");
+    assert.match(caption, /^Charged: D once a job; no kernel overheads\./);
     await close();
   },
   async "0 is not drawn on a logarithmic axis, and the caption says so"() {
     const { tab, close } = await open(DESK, "#s=1", sizes);
-    const dots = () => tab.$$eval('[data-figure="weighted"] g[aria-label=dot] path', (a) => a.length);
+    const drawn = '[data-figure="weighted"] g[aria-label=dot] path';
+    const dots = () => tab.$$eval(drawn, (all) => all.length);
     const linear = await dots();
     await tab.check("#log");
     assert.ok((await dots()) < linear, `${await dots()} of ${linear}`);

@@ -54,5 +54,6 @@ await browser.close();
 console.log(`opened in ${shown(opened)} (${opened.length} times)`);
 for (const [kind, times] of Object.entries(answered)) {
   const [ours, all] = [0, 1].map((i) => times.map((t) => t[i]));
-  console.log(`${kind}: answered in ${shown(ours)}, drawn in ${shown(all)} (${times.length} times)`);
+  const often = `${times.length} times`;
+  console.log(`${kind}: answered in ${shown(ours)}, drawn in ${shown(all)} (${often})`);
 }

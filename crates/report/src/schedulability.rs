@@ -524,8 +524,8 @@ fn chart(
         true => wrapped(title, TEXT * BOLD, form.width - 16.0).len(),
         false => 0,
     };
-    // The title, the labels of the x axis, and their edges; the rest is as long as the y axis, which
-    // has room for its label.
+    // The title, the labels of the x axis, and their edges; the rest is as long as the y axis,
+    // which has room for its label.
     let around = 60.0 + LINE * titles as f64;
     let height =
         350.0 * (form.width / 470.0).clamp(0.7, 1.4) + LINE * titles.saturating_sub(1) as f64;

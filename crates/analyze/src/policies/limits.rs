@@ -13,8 +13,8 @@ pub struct Limits {
     pub tests: Option<&'static [&'static str]>,
     /// Which processor takes a task under EDF-WM, where several could; `None`: the first.
     pub slices: Option<Fit>,
-    /// The most tasks of a set where a policy is asked about so many and no more; `None`: as many as
-    /// one question is worth its time for.
+    /// The most tasks of a set about which a policy is asked; `None`: as many as one question is
+    /// worth its time for.
     pub most_tasks: Option<usize>,
 }
 

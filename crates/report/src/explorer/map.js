@@ -36,7 +36,9 @@ const createMap = ({ state, shown, changed, widthOf, narrow }) => {
       : `Blue, “A”: ${a} keeps more; orange, “B”: ${b} does. ` +
         "Pale where the 95 % intervals of the two overlap." +
         " Both judge the same sets, so that a pale difference may be real." +
-        (others ? ` ${others} scenarios do not sweep ${first.sweep.name}: show one to see them.` : "");
+        (others
+          ? ` ${others} scenarios do not sweep ${first.sweep.name}: show one to see them.`
+          : "");
     const cells = both.flatMap((s) => {
       const [wa, wb] = [M.weighted(s, a), M.weighted(s, b)];
       return wa.map((p, i) => ({ s, at: p.x, difference: p.y - wb[i].y, sign: M.beats(p, wb[i]) }));
@@ -113,7 +115,8 @@ const createMap = ({ state, shown, changed, widthOf, narrow }) => {
         {
           type: "button",
           "data-save": "map",
-          onclick: () => download("map.svg", "image/svg+xml", fileOf(svg, [], $("map-note").textContent)),
+          onclick: () =>
+            download("map.svg", "image/svg+xml", fileOf(svg, [], $("map-note").textContent)),
         },
         "Download figure (SVG)",
       ),

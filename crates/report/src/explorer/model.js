@@ -92,7 +92,7 @@ const studies = (() => {
     const lacks = scenarios.some((s) => !s.facets.some((f) => f[0] === name));
     if (lacks) values.push("none");
   }
-  // Which statistic and load are charged mostly follows from the guarantee: then they are no choice.
+  // Which statistic and load are charged often follows from the guarantee: they are no choice then.
   const follows = (name, from) => {
     const values = new Map();
     return scenarios.every((s) => {

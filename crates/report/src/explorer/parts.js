@@ -124,7 +124,8 @@ const parts = (() => {
     const top = rows * 18 + 12;
     const below = lines(said, Math.floor(width / 6.2));
     const words = below
-      .map((line, i) => `<text x="8" y="${height + 14 + i * 15}" font-size="11">${escaped(line)}</text>`)
+      .map((line, i) => [height + 14 + i * 15, escaped(line)])
+      .map(([y, line]) => `<text x="8" y="${y}" font-size="11">${line}</text>`)
       .join("");
     const whole = height + top + below.length * 15 + 8;
     copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
