@@ -1,4 +1,4 @@
-//! Whether a claim by a rule of more than one delay, or of PD2, is true: the assignment that it states is
+//! Whether a claim by a rule of more than one delay, or of tasks in parts, is true: the assignment that it states is
 //! charged anew, by the accounting of this crate, and each place tested with what is stated.
 
 use analyze::overheads::{self, CacheCharge, CacheDelays, Overheads, Precedence, System};
@@ -30,6 +30,13 @@ fn fraction(value: &Value) -> BigRational {
         Some(text) => text.parse().expect("a fraction"),
         None => BigRational::from_integer(value.as_u64().expect("a number").into()),
     }
+}
+
+/// Does the policy run tasks in slices, in turns or in quanta? Its assignments are judged as they
+/// are: heuristics find only some of them.
+pub fn is_split(claim: &Value) -> bool {
+    let policy = claim["policy"].as_str().expect("a policy");
+    ["edf-wm", "edf-fm", "pd2"].contains(&policy.split(':').next().expect("a first part"))
 }
 
 /// A claim of yes, and what it is about.
@@ -78,7 +85,23 @@ impl Claim<'_> {
                 _ => holds(place, &tasks),
             }
         };
-        charged.pieces.iter().all(is_enough) && places.iter().all(is_held)
+        let is_whole = |task: usize| {
+            let Assignment::Slices(slices) = &assignment else {
+                return true;
+            };
+            let (t, slices) = (&self.tasks[task], &slices.tasks[task]);
+            let sum =
+                |of: fn(&Slice) -> Duration| slices.iter().map(|s| of(s).nanos()).sum::<u64>();
+            let delay = time(&self.claim["costs"]["delay_ns"]).nanos();
+            let end = match slices.len() {
+                1 => t.deadline,
+                _ => t.deadline.min(t.period),
+            };
+            sum(|s| s.budget) >= t.wcet.nanos() + delay && sum(|s| s.window) <= end.nanos()
+        };
+        (0..self.tasks.len()).all(is_whole)
+            && charged.pieces.iter().all(is_enough)
+            && places.iter().all(is_held)
     }
 
     /// The processors of a place, by their positions in the document.
@@ -149,7 +172,7 @@ impl Claim<'_> {
             delays: &delays.expect("delays"),
             guarantee: self.guarantee,
             charge: match (self.document["rule"].as_str().expect("a rule"), fixed) {
-                ("one-delay", _) => CacheCharge::OneDelay(Duration::ZERO),
+                ("one-delay", _) => CacheCharge::OneDelay(time(&costs["delay_ns"])),
                 ("all-overheads", _) => CacheCharge::Twice,
                 ("paper", _) => CacheCharge::Paper,
                 _ if self.is_unordered || self.claim["policy"] == "g-fifo" => {

@@ -368,7 +368,7 @@ fn is_true_of(document: &Value, claim: &Value) -> bool {
     };
     let decide = |costs| policies::decide(&set, &platform, &spec, guarantee, costs).unwrap_or(None);
     match claim["says"].as_str() {
-        Some("yes") if document["rule"] != "one-delay" || claim["policy"] == "pd2" => {
+        Some("yes") if document["rule"] != "one-delay" || charged::is_split(claim) => {
             let charged = charged::Claim {
                 document,
                 claim,
