@@ -201,7 +201,7 @@ impl Claim<'_> {
     }
 
     /// The places that have a task, each with its position there.
-    fn places_of<'p>(places: &'p [Value], task: usize) -> Vec<(&'p Value, usize)> {
+    fn places_of(places: &[Value], task: usize) -> Vec<(&Value, usize)> {
         let at = |place: &Value| list(&place["tasks"]).iter().position(|t| index(t) == task);
         places
             .iter()

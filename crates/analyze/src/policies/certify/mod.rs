@@ -81,7 +81,7 @@ impl Here {
     }
 
     /// The same with deadlines counted from the latest releases.
-    fn from_latest_release(&self) -> Here {
+    fn since_latest_release(&self) -> Here {
         let both = self.tasks.iter().zip(&self.extras);
         let tasks = both
             .map(|(t, x)| delayed::from_latest_release(t, x))

@@ -139,7 +139,7 @@ pub(super) fn points_below(
 pub(super) fn demand_proof(here: &Here) -> Result<Proof, String> {
     const TOO_MANY: &str = "its proof would have more than 100000 points of the demand";
     if here.is_delayed() {
-        let shifted = here.from_latest_release();
+        let shifted = here.since_latest_release();
         let (until, points) = points_with_blocking(&shifted).ok_or(TOO_MANY)?;
         return Ok(Proof::Demand { until, points });
     }
