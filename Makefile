@@ -52,14 +52,15 @@ install: build
 
 SHARE = $(DESTDIR)$(TO)/share
 ## Manual pages, and completions for bash, zsh and fish, where each looks for them; and the schemas of
-## JSON documents.
+## JSON documents. Debian's zsh looks for those of packages in vendor-completions.
+ZSH = $(SHARE)/zsh/$(or $(ZSH_FUNCTIONS),site-functions)
 install-words:
 	mkdir -p $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
-		$(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+		$(ZSH) $(SHARE)/fish/vendor_completions.d
 	$(WARMSET) manual -o $(SHARE)/man/man1
 	$(WARMSET) schema -o $(SHARE)/warmset/schema
 	$(WARMSET) completions bash -o $(SHARE)/bash-completion/completions/warmset
-	$(WARMSET) completions zsh -o $(SHARE)/zsh/site-functions/_warmset
+	$(WARMSET) completions zsh -o $(ZSH)/_warmset
 	$(WARMSET) completions fish -o $(SHARE)/fish/vendor_completions.d/warmset.fish
 
 ## The library for tasks in C alone, as it was built into the directory FROM.
@@ -84,7 +85,7 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR)$(TO)/lib/pkgconfig/warmset,.pc -color.pc)
 	rm -f $(addprefix $(DESTDIR)$(TO)/include/warmset,.h _color.h _color.hpp)
 	rm -f $(SHARE)/man/man1/warmset.1 $(SHARE)/man/man1/warmset-*.1
-	rm -f $(SHARE)/bash-completion/completions/warmset $(SHARE)/zsh/site-functions/_warmset \
+	rm -f $(SHARE)/bash-completion/completions/warmset $(ZSH)/_warmset \
 		$(SHARE)/fish/vendor_completions.d/warmset.fish
 	rm -rf $(SHARE)/warmset
 

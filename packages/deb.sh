@@ -13,7 +13,8 @@ if [ "$("$tools/bin/cargo-deb" --version 2>/dev/null)" != "$version" ]; then
 fi
 
 rm -rf target/deb target/debian
-make --no-print-directory install PREFIX=/usr DESTDIR="$PWD/target/deb" CARGO="$cargo"
+make --no-print-directory install PREFIX=/usr DESTDIR="$PWD/target/deb" CARGO="$cargo" \
+    ZSH_FUNCTIONS=vendor-completions
 "$cargo" deb --version >/dev/null 2>&1 || PATH="$tools/bin:$PATH"
 PATH="$PATH" "$cargo" deb --package warmset --no-build --no-strip --output target/debian/
 ls -l target/debian/*.deb

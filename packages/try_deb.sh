@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs the package in a fresh Debian 12 of its own, as root: a directory that debootstrap fills.
-# There the command judges a set, its manual page and completions are where they are looked for, a
-# program in C is compiled and started as docs/programs.md says; then it is removed, and nothing is
-# left of it.
+# There the command judges a set, its manual page is where it is looked for, zsh and fish find its
+# completions, a program in C is compiled and started as docs/programs.md says; then it is removed,
+# and nothing is left of it.
 # Usage: sh packages/try_deb.sh [PACKAGE]
 set -eu
 
@@ -26,6 +26,9 @@ warmset-verify proof.json
 rm proof.json
 test -e /usr/share/man/man1/warmset-check.1.gz
 test -e /usr/share/bash-completion/completions/warmset
+apt-get install -y --no-install-recommends zsh fish
+zsh -fc "autoload -U compinit && compinit -D && whence -v _warmset" | grep "autoload shell function"
+fish -c "complete -C 'warmset che'" | grep check
 test -e /usr/share/warmset/schema/check.json
 apt-get install -y --no-install-recommends gcc libc6-dev pkg-config
 cc -O2 -o counter /examples/counter.c $(pkg-config --cflags --libs warmset)
