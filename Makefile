@@ -7,7 +7,7 @@ WARMSET := target/release/warmset
 .PHONY: tour tour-long build install install-words install-task install-color test rounds \
 	lint unit smoke test-explorer bench-explorer test-slurm explorer-libraries exact \
 	certificates bench live soak many faults sanitize deb try-deb book clean test-python wheel \
-	bench-python bench-dask test-kernel kernel-program static static-aarch64 test-static \
+	wheel-aarch64 bench-python bench-dask test-kernel kernel-program static static-aarch64 test-static \
 	uninstall
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
@@ -134,6 +134,10 @@ test-python:
 ## A wheel of the Python package with the command, in target/wheels: pip install target/wheels/*.whl
 wheel:
 	CARGO="$(CARGO)" sh packages/wheel.sh
+
+## The same for Linux on aarch64, in target/wheels-aarch64.
+wheel-aarch64:
+	CARGO="$(CARGO)" sh packages/wheel.sh aarch64
 
 ## A million task sets in Python beside the command: time and memory.
 bench-python: build wheel

@@ -3,7 +3,8 @@
 # Linux on x86-64 or on aarch64, in target/static/ARCHITECTURE. Whatever of Rust or of the linker is
 # missing is named in one sentence, with status 2. The engine in the kernel is left out: it needs
 # libelf.
-# Usage: sh packages/static.sh [x86_64|aarch64]; CARGO names another cargo, LINKER another linker.
+# Usage: sh packages/static.sh [x86_64|aarch64]; CARGO names another cargo, LINKER another linker,
+# PROFILE another profile of cargo than release.
 set -eu
 
 cargo=${CARGO:-cargo}
@@ -39,9 +40,10 @@ done
 
 target=$machine-unknown-linux-musl
 variable=CARGO_TARGET_$(echo "$target" | tr a-z- A-Z_)_LINKER
-env "$variable=$linker" "$cargo" rustc --release --locked -p warmset --bin warmset \
+profile=${PROFILE:-release}
+env "$variable=$linker" "$cargo" rustc --profile "$profile" --locked -p warmset --bin warmset \
     --target "$target" --target-dir target/static/build -- -C strip=symbols
-install -D -m 755 "target/static/build/$target/release/warmset" "target/static/$machine/warmset"
+install -D -m 755 "target/static/build/$target/$profile/warmset" "target/static/$machine/warmset"
 # A program that asks for a loader is not static.
 if LC_ALL=C readelf -lW "target/static/$machine/warmset" | grep -q "^ *INTERP"; then
     echo "target/static/$machine/warmset is not static" >&2
