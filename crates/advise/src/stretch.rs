@@ -7,7 +7,7 @@ use crate::question::{Asked, with_timings};
 use crate::{Pace, grow::WHOLE};
 use analyze::Guarantee;
 use analyze::policies::{Costs, PolicyVerdict};
-use model::{Duration, Profile, Ratio, Result, TaskSet, Timing};
+use model::{Duration, Overhead, Overheads, Ratio, Result, TaskSet, Timing};
 
 /// Costs are not stretched beyond this many percent.
 const MOST_PERCENT: u64 = 10_000;
@@ -29,8 +29,8 @@ pub(crate) fn stretch(
         ..Stretch::default()
     };
     if is_charged(asked) {
-        stretch.delays = factor(asked, plan, pace, delays_alone)?;
-        stretch.costs = factor(asked, plan, pace, Profile::scaled)?;
+        stretch.delays = factor(asked, plan, pace, Overheads::of(&[Overhead::Cpmd]))?;
+        stretch.costs = factor(asked, plan, pace, Overheads::ALL)?;
     }
     for id in asked.set.ids() {
         pace.step();
@@ -54,26 +54,18 @@ fn is_charged(asked: &Asked<'_>) -> bool {
     asked.costs.profile.is_some() || asked.costs.cpmd.is_some_and(|d| !d.is_zero())
 }
 
-/// The cache delays of a profile by a factor, its other overheads as they are.
-fn delays_alone(profile: &Profile, factor: Ratio) -> Profile {
-    Profile {
-        overheads: profile.overheads.clone(),
-        ..profile.scaled(factor)
-    }
-}
-
 /// The most percent of the costs with which a plan holds; `None`: time is over.
 fn factor(
     asked: &Asked<'_>,
     plan: &Plan,
     pace: &Pace<'_>,
-    scale: fn(&Profile, Ratio) -> Profile,
+    on: Overheads,
 ) -> Result<Option<Factor>> {
     let holds = |percent: u64| -> Result<bool> {
         let Some(ratio) = Ratio::new(percent, 100) else {
             return Ok(false);
         };
-        let profile = asked.costs.profile.map(|profile| scale(profile, ratio));
+        let profile = asked.costs.profile.map(|profile| profile.scaled(ratio, on));
         let times = |d: Duration| {
             let nanos = (u128::from(d.nanos()) * u128::from(percent)).div_ceil(100);
             Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

@@ -1,11 +1,11 @@
 //! The observations of 002, chapter 6, held against studies that were run; and, where it is asked
-//! for, the same studies with all overheads times other factors, so that an observation is answered
+//! for, the same studies with overheads times other factors, so that an observation is answered
 //! by the overhead from which on it holds.
 
 use crate::families::directories;
 use crate::workers;
 use model::watch::Watch;
-use model::{Error, Result};
+use model::{Error, Overheads, Result};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use study::observe::{Answers, Observed, observe};
@@ -16,8 +16,10 @@ use study::{Factor, Quantity, Share, Study, Threads};
 pub struct Options {
     /// Directories of studies, or of families of them.
     pub dirs: Vec<PathBuf>,
-    /// Factors on all overheads with which each study is run, too, into a directory within its own.
+    /// Factors on overheads with which each study is run, too, into a directory within its own.
     pub factors: Vec<Factor>,
+    /// Which overheads these factors are on; `None`: all.
+    pub factor_on: Option<Overheads>,
 }
 
 /// What was found. JSON: as `warmset study observe --format json`.
@@ -49,7 +51,7 @@ pub fn observations(options: &Options, watch: &dyn Watch) -> Result<Observations
     for dir in &found.complete {
         let one = read(dir)?;
         if !options.factors.is_empty() && takes_factors(&one.study) {
-            with_factors(&one.study, dir, &options.factors, watch)?;
+            with_factors(&one.study, dir, options, watch)?;
         }
         observed.push(one);
     }
@@ -89,18 +91,22 @@ fn takes_factors(study: &Study) -> bool {
 
 /// Runs a study with other factors, each into a directory within that of the study, or goes on with
 /// what was stopped there.
-fn with_factors(study: &Study, dir: &Path, factors: &[Factor], watch: &dyn Watch) -> Result<()> {
+fn with_factors(study: &Study, dir: &Path, options: &Options, watch: &dyn Watch) -> Result<()> {
     workers()?;
-    for factor in factors
-        .iter()
-        .filter(|factor| **factor != study.overhead_factor)
-    {
+    let factor_on = options.factor_on.unwrap_or(Overheads::ALL);
+    let (on, named) = match factor_on {
+        Overheads::ALL => ("all overheads".to_owned(), "overheads".to_owned()),
+        some => (some.to_string(), some.to_string().replace(',', "+")),
+    };
+    let factors = options.factors.iter();
+    for factor in factors.filter(|factor| **factor != study.overhead_factor) {
         let scaled = Study {
             overhead_factor: *factor,
+            factor_on,
             ..study.clone()
         };
-        let into = dir.join(format!("overheads-times-{factor}"));
-        watch.note(&format!("{}: all overheads times {factor}", study.name));
+        let into = dir.join(format!("{named}-times-{factor}"));
+        watch.note(&format!("{}: {on} times {factor}", study.name));
         let threads = Threads::default();
         study::run_share_in(&into, &scaled, &threads, Share::WHOLE, watch)
             .map_err(|e| e.at(dir.display()))?;

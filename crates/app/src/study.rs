@@ -5,7 +5,7 @@ use crate::inputs::platform_named;
 use crate::{Charged, On, own, workers};
 use analyze::policies::Accounting;
 use model::watch::Watch;
-use model::{Error, Load, Profile, Result, files};
+use model::{Error, Load, Overheads, Profile, Result, files};
 use report::schedulability::{self, Crossing, Curve, Swept, Unit};
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -86,8 +86,10 @@ pub struct Options {
     pub charge_own: bool,
     /// How overheads are charged; `None`: as the study says, else as the costs suggest.
     pub accounting: Option<Accounting>,
-    /// Another factor on all overheads.
+    /// Another factor on overheads.
     pub overhead_factor: Option<Factor>,
+    /// Which overheads the factor is on; `None`: as the study says, all by default.
+    pub factor_on: Option<Overheads>,
     /// Other policies and tests by their names, separated by commas.
     pub policies: Option<String>,
     /// Keep results in this directory: counts as they come, then JSON and CSV.
@@ -212,19 +214,26 @@ fn chosen(name: &str, options: &Options, watch: &dyn Watch) -> Result<Study> {
         study.sets = study::enough_for(width).map_err(|e| e.at("--until-ci"))?;
     }
     study.overhead_factor = options.overhead_factor.unwrap_or(study.overhead_factor);
+    study.factor_on = options.factor_on.unwrap_or(study.factor_on);
     study.sets = options.sets.unwrap_or(study.sets);
     study.seed = options.seed.unwrap_or(study.seed);
     Ok(study)
 }
 
-/// A study by name, or from a file such as `study.toml`.
+/// A study by name, or from a file such as `study.toml`, whose name it has where it gives no other.
 ///
 /// # Errors
 /// There is none of this name; the file is none.
 pub fn find(name: &str) -> Result<Study> {
     if name.contains('/') || name.ends_with(".toml") {
         let text = files::read_text(Path::new(name))?;
-        return file::from_toml(&text, platform_named, Profile::find).map_err(|e| e.at(name));
+        let read = file::from_toml(&text, platform_named, Profile::find);
+        let mut study = read.map_err(|e| e.at(name))?;
+        let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str());
+        if let Some(stem) = stem.filter(|_| study.name == file::UNNAMED) {
+            study.name = stem.to_owned();
+        }
+        return Ok(study);
     }
     presets::find(name)
 }

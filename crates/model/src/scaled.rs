@@ -4,9 +4,11 @@
 use crate::cpus::{CpuId, CpuSet};
 use crate::error::{Error, Result};
 use crate::exact::Ratio;
+use crate::overheads::Overheads;
 use crate::platform::{Cache, Platform, Processor};
 use crate::profile::Profile;
 use crate::time::{Delay, Duration};
+use crate::words::Overhead;
 use std::collections::BTreeMap;
 
 impl Platform {
@@ -105,11 +107,12 @@ impl Platform {
 }
 
 impl Profile {
-    /// The same profile with every cost times `factor`: overheads and cache delays. Times are
-    /// rounded up to whole nanoseconds, so that nothing costs less than asked for; those that do not
-    /// fit become the longest there are. Numbers of samples, periods and the name stay.
+    /// The same profile with some of its costs times `factor`, cache delays as
+    /// [`Cpmd`](crate::Overhead::Cpmd). Times are rounded up to whole nanoseconds, so that nothing
+    /// costs less than asked for; those that do not fit become the longest there are. Numbers of
+    /// samples, periods and the name stay.
     #[must_use]
-    pub fn scaled(&self, factor: Ratio) -> Profile {
+    pub fn scaled(&self, factor: Ratio, on: Overheads) -> Profile {
         let times = |nanos: i64| -> i64 {
             let product = i128::from(nanos) * i128::from(factor.num());
             let den = i128::from(factor.den());
@@ -120,12 +123,9 @@ impl Profile {
         let duration = |d: Duration| delay(Delay::from(d)).cost();
         let mut scaled = self.clone();
         let scheduled = scaled.cpmd_scheduled.iter_mut().map(|s| &mut s.curve);
-        for point in scaled
-            .cpmd
-            .iter_mut()
-            .chain(scheduled)
-            .flat_map(|c| &mut c.points)
-        {
+        let caches = scaled.cpmd.iter_mut().chain(scheduled);
+        let caches = caches.filter(|_| on.has(Overhead::Cpmd));
+        for point in caches.flat_map(|c| &mut c.points) {
             point.average = point.average.map(delay);
             point.deviation = point.deviation.map(duration);
             point.maximum = point.maximum.map(delay);
@@ -136,7 +136,8 @@ impl Profile {
                 *interval = interval.map(|(a, b)| (delay(a), delay(b)));
             }
         }
-        for point in scaled.overheads.iter_mut().flat_map(|c| &mut c.points) {
+        let overheads = scaled.overheads.iter_mut().filter(|c| on.has_kind(c.kind));
+        for point in overheads.flat_map(|c| &mut c.points) {
             point.average = point.average.map(duration);
             point.maximum = point.maximum.map(duration);
             if let Some(all) = &mut point.untrimmed {
@@ -239,7 +240,7 @@ mod tests {
                 },
             }],
         });
-        let scaled = profile.scaled(Ratio::new(3, 2).unwrap());
+        let scaled = profile.scaled(Ratio::new(3, 2).unwrap(), Overheads::ALL);
         let points = &scaled.cpmd[0].points;
         let of = |at: usize| points[at].value(Statistic::Average).map(Delay::nanos);
         assert_eq!((of(0), of(1)), (Some(-4), Some(8)));
@@ -250,6 +251,18 @@ mod tests {
         assert_eq!(interval, Some((2, 5)));
         assert_eq!(tick.average, Some(Duration::from_nanos(2)));
         assert_eq!(tick.maximum, Some(Duration::from_nanos(3)));
-        assert_eq!(profile.scaled(Ratio::ONE), profile);
+        assert_eq!(profile.scaled(Ratio::ONE, Overheads::ALL), profile);
+        // Each kind alone leaves the others as they were.
+        let half_more = |on| profile.scaled(Ratio::new(3, 2).unwrap(), Overheads::of(&[on]));
+        let (caches, ticks) = (half_more(Overhead::Cpmd), half_more(Overhead::Tick));
+        assert_eq!(
+            (&caches.cpmd, &caches.overheads),
+            (&scaled.cpmd, &profile.overheads)
+        );
+        assert_eq!(
+            (&ticks.cpmd, &ticks.overheads),
+            (&profile.cpmd, &scaled.overheads)
+        );
+        assert_eq!(half_more(Overhead::Release), profile);
     }
 }

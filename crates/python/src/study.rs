@@ -32,7 +32,7 @@ pub(crate) fn study_list() -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (
     name, platform=None, sets=None, until_ci=None, seed=None, profile=None, load=None,
-    statistic=None, accounting=None, overhead_factor=None, policies=None, output=None,
+    statistic=None, accounting=None, overhead_factor=None, factor_on=None, policies=None, output=None,
     threads=None, share=None, dispatch=None, progress=None
 ))]
 #[allow(clippy::too_many_arguments, reason = "options by name, in Python")]
@@ -48,6 +48,7 @@ pub(crate) fn study_run(
     statistic: Option<&str>,
     accounting: Option<&str>,
     overhead_factor: Option<&str>,
+    factor_on: Option<&str>,
     policies: Option<String>,
     output: Option<PathBuf>,
     threads: Option<NonZeroUsize>,
@@ -65,6 +66,7 @@ pub(crate) fn study_run(
             charge_own: false,
             accounting: accounting.map(str::parse).transpose()?,
             overhead_factor: overhead_factor.map(factor).transpose()?,
+            factor_on: factor_on.map(str::parse).transpose()?,
             policies,
             output,
             threads,

@@ -1,8 +1,8 @@
 //! What a study sweeps: the delay D of 000 §5 and 002 §6.3, the working set size ξ of 002 §6.4, a
-//! factor on all overheads, or the number of processors.
+//! factor on overheads, or the number of processors.
 
 use crate::grid::{Factor, Grid, Value};
-use model::{Bytes, Duration, Error, Ratio, Result};
+use model::{Bytes, Duration, Error, Overheads, Ratio, Result};
 use serde::Serialize;
 
 /// The quantity of an axis.
@@ -160,6 +160,7 @@ impl Axis {
         Swept {
             quantity: self.quantity(),
             scaled_from: None,
+            factor_on: None,
             points: self.numbers(),
             drawn_to: None,
         }
@@ -173,6 +174,8 @@ pub struct Swept {
     pub quantity: Quantity,
     /// The platform that is scaled to other numbers of processors.
     pub scaled_from: Option<String>,
+    /// Which overheads a factor multiplies, where it is not all.
+    pub factor_on: Option<Overheads>,
     /// The values by their numbers, ascending: nanoseconds, bytes, thousandths of a factor,
     /// processors.
     pub points: Vec<u64>,
@@ -193,9 +196,10 @@ impl Swept {
 
     /// What it is, in words.
     pub fn title(&self) -> String {
-        match &self.scaled_from {
-            Some(platform) => format!("{}, scaled from {platform}", self.quantity.words()),
-            None => self.quantity.words().to_owned(),
+        match (&self.scaled_from, self.factor_on) {
+            (Some(platform), _) => format!("{}, scaled from {platform}", self.quantity.words()),
+            (None, Some(on)) => format!("factor on the overheads {on}"),
+            (None, None) => self.quantity.words().to_owned(),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::charged::{Caches, Charged};
 use crate::grid::{Cap, Factor, Grid};
 use analyze::Guarantee;
 use generate::{Amount, Deadlines, Fill, Periods, Recipe, Utilizations};
-use model::{Bytes, Duration, Error, Platform, Result};
+use model::{Bytes, Duration, Error, Overheads, Platform, Result};
 
 /// A study. Plain data; [`Study::prepare`] checks it.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,6 +43,8 @@ pub struct Study {
     /// A factor on all overheads of the profile, cache delays included, where the axis does not
     /// sweep it.
     pub overhead_factor: Factor,
+    /// Which overheads the factor multiplies, swept or not.
+    pub factor_on: Overheads,
     /// How many sets for each cap; with `until_ci` at most.
     pub sets: u32,
     /// Sets are added until the 95 % interval of every share at the cap is at most so wide.
@@ -156,6 +158,9 @@ impl Study {
     pub(crate) fn swept(&self) -> Swept {
         Swept {
             scaled_from: self.caps_are_shares().then(|| self.platform.name.clone()),
+            factor_on: Some(self.factor_on).filter(|on| {
+                self.axis.quantity() == Quantity::OverheadFactor && *on != Overheads::ALL
+            }),
             drawn_to: self.drawn_to,
             ..self.axis.swept()
         }

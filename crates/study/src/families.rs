@@ -19,7 +19,7 @@ use crate::grid::{Cap, Factor, Grid};
 use analyze::Guarantee;
 use analyze::policies::Accounting;
 use generate::{Deadlines, Fill};
-use model::{Bytes, Duration, Platform, Profile, Result};
+use model::{Bytes, Duration, Overheads, Platform, Profile, Result};
 
 /// Studies that are run by one command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -249,6 +249,7 @@ pub(crate) fn blank() -> Result<Study> {
         drawn_to: None,
         cache: Cache::NOTHING,
         overhead_factor: Factor::ONE,
+        factor_on: Overheads::ALL,
         sets: 100,
         until_ci: None,
         seed: 1,

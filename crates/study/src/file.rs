@@ -12,7 +12,9 @@ use crate::stages::enough_for;
 use analyze::Guarantee;
 use analyze::policies::Accounting;
 use model::input::{Document, Table, Value};
-use model::{Bytes, Duration, Error, Load, Platform, Profile, Provenance, Ratio, Result};
+use model::{
+    Bytes, Duration, Error, Load, Overheads, Platform, Profile, Provenance, Ratio, Result,
+};
 use std::fmt::Write;
 use std::str::FromStr;
 
@@ -39,7 +41,7 @@ pub fn from_toml(
         None => enough_for(width).map_err(|e| v.place(e)),
     };
     let mut study = Study {
-        name: text_or(&root, "name", if own_name { "study" } else { &base.name })?,
+        name: text_or(&root, "name", if own_name { UNNAMED } else { &base.name })?,
         title: text_or(&root, "title", if own_name { "" } else { &base.title })?,
         source: text_or(&root, "source", if own_name { "" } else { &base.source })?,
         platform: match root.get("platform") {
@@ -74,6 +76,10 @@ pub fn from_toml(
         overhead_factor: match root.get("overhead_factor") {
             Some(v) => Factor::read(&v)?,
             None => base.overhead_factor,
+        },
+        factor_on: match root.get("factor_on") {
+            Some(v) => overheads_of(&v)?,
+            None => base.factor_on,
         },
         sets: count_or(
             &root,
@@ -170,6 +176,17 @@ fn count_or<T: TryFrom<u64>>(table: &Table<'_, '_>, key: &str, default: T) -> Re
         v.error(format!("{number} is too large"))
             .remedy("give a smaller number")
     })
+}
+
+/// The name of a study whose file gives none.
+pub const UNNAMED: &str = "study";
+
+/// Some of the seven overheads, in a list of their names.
+fn overheads_of(value: &Value<'_, '_>) -> Result<Overheads> {
+    let names = value.list()?;
+    let names = names.iter().map(Value::text).collect::<Result<Vec<_>>>()?;
+    let read: Result<Overheads> = names.join(",").parse();
+    read.map_err(|e| value.place(e))
 }
 
 /// The axis, if the file has one.
@@ -343,6 +360,10 @@ impl Study {
         }
         if self.overhead_factor != Factor::ONE {
             let _ = writeln!(text, "overhead_factor = {}", self.overhead_factor);
+        }
+        if self.factor_on != Overheads::ALL {
+            let names: Vec<String> = self.factor_on.iter().map(|o| quoted(o.name())).collect();
+            let _ = writeln!(text, "factor_on = [{}]", names.join(", "));
         }
         if self.has_working_sets() || self.charged.load != Load::Load {
             let _ = writeln!(text, "load = \"{}\"", self.charged.load);

@@ -12,6 +12,7 @@ use analyze::Guarantee;
 use analyze::policies::Accounting;
 use generate::Deadlines;
 use model::profile::OverheadKind;
+use model::{Overhead, Overheads};
 
 impl Study {
     /// What the study shows, in one line: its own title, or else its scenario and which of the
@@ -60,11 +61,13 @@ impl Study {
             (None, _) => profile.to_owned(),
         };
         let from = told.profile.as_deref().unwrap_or_default();
-        let factor = match (self.axis.quantity(), self.overhead_factor) {
+        let times = match (self.axis.quantity(), self.overhead_factor) {
             (Quantity::OverheadFactor, _) => " times f".to_owned(),
             (_, Factor::ONE) => String::new(),
             (_, factor) => format!(" times {factor}"),
         };
+        let scales_caches = self.factor_on.has(Overhead::Cpmd);
+        let factor = if scales_caches { times.as_str() } else { "" };
         let caches = match (self.axis.quantity(), self.cache) {
             (Quantity::Delay, _) => Some("D".to_owned()),
             (Quantity::WorkingSet, _) => {
@@ -89,7 +92,13 @@ impl Study {
                     Some(statistic) => format!("{} ({statistic})", kernel.platform),
                     None => kernel.platform.clone(),
                 };
-                format!("kernel overheads of {of}{factor}")
+                let code = self.factor_on.iter().filter(|o| *o != Overhead::Cpmd);
+                let code: Vec<&str> = code.map(Overhead::name).collect();
+                match (times.is_empty(), code.len()) {
+                    (true, _) | (_, 0) => format!("kernel overheads of {of}"),
+                    (_, 6) => format!("kernel overheads of {of}{times}"),
+                    _ => format!("kernel overheads of {of}, {}{times}", code.join(", ")),
+                }
             }
             None => WITHOUT.to_owned(),
         });
@@ -163,13 +172,17 @@ impl Study {
         };
         if let Some(factor) = factor {
             // A delay that the study gives is none of the profile.
-            let caches = match self.has_working_sets() {
-                true => "cache delays included",
-                false => "but not D",
-            };
-            notes.push(format!(
-                "Scaled: every overhead of the profile `{name}`, {caches}, times {factor}."
-            ));
+            notes.push(match (self.factor_on, self.has_working_sets()) {
+                (Overheads::ALL, true) => format!(
+                    "Scaled: every overhead of the profile `{name}`, cache delays included, times {factor}."
+                ),
+                (Overheads::ALL, false) => {
+                    format!("Scaled: every overhead of the profile `{name}`, but not D, times {factor}.")
+                }
+                (on, _) => {
+                    format!("Scaled: of the profile `{name}` {on} times {factor}, no other overhead.")
+                }
+            });
         }
         if self.has_working_sets() {
             let sizes = profile.cpmd.iter().flat_map(|c| &c.points).map(|p| p.wss);

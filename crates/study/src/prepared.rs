@@ -11,7 +11,9 @@ use crate::judge::Candidate;
 use crate::stages::stages;
 use analyze::policies::Accounting;
 use generate::Generator;
-use model::{Bytes, Duration, Error, Load, Platform, Ratio, Result, Resumption};
+use model::{
+    Bytes, Duration, Error, Load, Overhead, Overheads, Platform, Ratio, Result, Resumption,
+};
 
 /// A study that was found sound.
 pub(crate) struct Prepared {
@@ -203,7 +205,30 @@ impl Study {
             self.check_profile_of_caches()?;
         }
         let scales = quantity == Quantity::OverheadFactor || self.overhead_factor != Factor::ONE;
-        if scales && !self.has_working_sets() && self.charged.overheads().is_none() {
+        if self.factor_on != Overheads::ALL && !scales {
+            return Err(
+                Error::new("it says which overheads a factor is on, and there is none")
+                    .at("factor_on")
+                    .remedy(
+                        "leave `factor_on` out, or add `overhead_factor` or `overhead_factors`",
+                    ),
+            );
+        }
+        let on_caches = self.has_working_sets() && self.factor_on.has(Overhead::Cpmd);
+        let charged = self
+            .charged
+            .overheads()
+            .map(|profile| &profile.overheads[..]);
+        let mut kinds = charged.unwrap_or_default().iter().map(|curve| curve.kind);
+        if scales && !on_caches && charged.is_some() && !kinds.any(|k| self.factor_on.has_kind(k)) {
+            return Err(Error::new(format!(
+                "a factor on {}, and the profile has no overhead of that kind",
+                self.factor_on
+            ))
+            .at("factor_on")
+            .remedy("name overheads that the profile has, or leave `factor_on` out"));
+        }
+        if scales && !on_caches && charged.is_none() {
             return Err(Error::new(format!(
                 "a factor on overheads, and none are charged: the study has {}",
                 match &self.charged.profile {
@@ -306,11 +331,13 @@ impl Study {
         })
     }
 
-    /// What is charged, with all overheads of the profile times a factor.
+    /// What is charged, with the overheads of the profile that a factor is on times that.
     fn charging_caches(&self, factor: Factor) -> Charged {
         let mut charged = self.charged.clone();
         if factor != Factor::ONE {
-            charged.profile = charged.profile.map(|p| p.scaled(factor.ratio()));
+            charged.profile = charged
+                .profile
+                .map(|p| p.scaled(factor.ratio(), self.factor_on));
         }
         charged.caches = match self.has_working_sets() {
             true => Caches::WorkingSet,

@@ -15,7 +15,7 @@ use crate::{families, figures};
 use analyze::Guarantee;
 use generate::{Deadlines, Fill};
 use model::error::nearest;
-use model::{Duration, Error, Platform, Result};
+use model::{Duration, Error, Overheads, Platform, Result};
 
 /// How a preset differs from the others.
 #[derive(Clone)]
@@ -171,6 +171,7 @@ impl Preset {
             drawn_to: None,
             cache: Cache::NOTHING,
             overhead_factor: Factor::ONE,
+            factor_on: Overheads::ALL,
             sets: if coarse {
                 10
             } else {

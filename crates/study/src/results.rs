@@ -12,9 +12,9 @@
 
 use crate::axis::{Quantity, Swept};
 use crate::charged::Told;
-use crate::definition::Study;
-use crate::prepared::{Prepared, common};
-use crate::run::{Shard, Shards};
+use crate::part::{Share, Work};
+use crate::prepared::common;
+use crate::run::Shard;
 use model::{Error, Provenance, Ratio, Result, document};
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -91,17 +91,20 @@ pub struct Results {
 }
 
 impl Results {
-    pub(crate) fn of(study: &Study, prepared: &Prepared, shards: Shards) -> Result<Self> {
-        let total = shards.len();
-        let shards: Vec<Shard> = shards.into_iter().flatten().collect();
-        if shards.len() < total {
+    /// The results, if every part was counted.
+    pub(crate) fn of(work: &Work<'_>) -> Result<Self> {
+        let (study, prepared) = (work.study, &work.prepared);
+        let left = work.missing(Share::WHOLE).len();
+        let all = work.parts().len();
+        if left > 0 {
             return Err(Error::new(format!(
-                "stopped after {} of {total} caps of the study `{}`",
-                shards.len(),
+                "stopped after {} of {all} parts of the study `{}`",
+                all.saturating_sub(left),
                 study.name
             ))
             .remedy("run it again: what was counted is kept, and not counted again"));
         }
+        let shards: Vec<Shard> = work.shards().into_iter().flatten().collect();
         Ok(Results {
             name: study.name.clone(),
             title: study.headline(),

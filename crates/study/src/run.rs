@@ -40,9 +40,6 @@ pub struct Shard {
     pub parts: Vec<Arc<Counts>>,
 }
 
-/// The counts of a study, some caps may be missing when it was stopped.
-pub(crate) type Shards = Vec<Option<Shard>>;
-
 /// Judges parts of a study somewhere: on threads here, or elsewhere.
 pub trait Executor: Sync {
     /// Judges each of the parts and hands its counts to `keep`, in any order, until all are done or
@@ -118,8 +115,8 @@ pub fn run(study: &Study, watch: &dyn Watch) -> Result<Results> {
 pub fn run_by(executor: &dyn Executor, study: &Study, watch: &dyn Watch) -> Result<Results> {
     let mut work = Work::new(study)?;
     advance(&mut work, executor, Share::WHOLE, watch, &|_| Ok(()))?;
-    // Only a stop can leave caps out.
-    Results::of(study, &work.prepared, work.shards()).map_err(|e| {
+    // Only a stop can leave parts out.
+    Results::of(&work).map_err(|e| {
         e.remedy("nothing of it is kept: with `-o DIR` all parts are, and the same command goes on there")
     })
 }

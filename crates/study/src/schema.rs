@@ -11,7 +11,7 @@ use crate::{families, presets};
 use analyze::policies::Accounting;
 use analyze::registry;
 use generate::{Deadlines, Periods, Utilizations};
-use model::{Error, Load, Result, Statistic, builtin, profilefile};
+use model::{Error, Load, Overhead, Result, Statistic, builtin, profilefile};
 use policy::catalog;
 use serde_json::{Map, Value, json};
 
@@ -29,6 +29,8 @@ enum Kind {
     Text,
     /// One of these words.
     Words(fn() -> Vec<String>),
+    /// Some of these words, in a list.
+    Some(fn() -> Vec<String>),
     /// One of these names, or what has this form.
     Names(fn() -> Vec<String>, &'static str),
     /// Policies and tests.
@@ -62,7 +64,7 @@ fn owned<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
 const ANY: &str = "^.+$";
 
 /// Every key, in the order of documents.
-pub(crate) const KEYS: [Key; 30] = [
+pub(crate) const KEYS: [Key; 31] = [
     Key {
         name: "name",
         about: "A short name.",
@@ -147,7 +149,7 @@ pub(crate) const KEYS: [Key; 30] = [
     },
     Key {
         name: "overhead_factors",
-        about: "Sweeps a factor on all overheads of the profile, cache delays included.",
+        about: "Sweeps a factor on overheads of the profile, cache delays included: on all, or on those of `factor_on`.",
         kind: Kind::Grid(Unit::Factor),
     },
     Key {
@@ -172,8 +174,13 @@ pub(crate) const KEYS: [Key; 30] = [
     },
     Key {
         name: "overhead_factor",
-        about: "A factor on all overheads of the profile where it is not swept.",
+        about: "A factor on overheads of the profile where it is not swept.",
         kind: Kind::One(Unit::Factor),
+    },
+    Key {
+        name: "factor_on",
+        about: "Which overheads the factor multiplies, `cpmd` being cache delays; default: all.",
+        kind: Kind::Some(|| owned(Overhead::ALL.map(Overhead::name))),
     },
     Key {
         name: "sets",
@@ -297,6 +304,9 @@ impl Kind {
         match self {
             Kind::Text => json!({"type": "string"}),
             Kind::Words(words) => json!({"enum": words()}),
+            Kind::Some(words) => {
+                json!({"type": "array", "minItems": 1, "items": {"enum": words()}})
+            }
             Kind::Names(known, form) => names(&known(), form),
             Kind::Policies => policies(),
             Kind::Grid(unit) => grid(*unit),

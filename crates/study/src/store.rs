@@ -51,7 +51,7 @@ fn files_of(study: &Study) -> Vec<(&'static str, String)> {
 /// As [`run_share_in`]; stopped.
 pub fn run_in(dir: &Path, study: &Study, watch: &dyn Watch) -> Result<Results> {
     let work = run_share(dir, study, &Threads::default(), Share::WHOLE, watch)?;
-    Results::of(study, &work.prepared, work.shards())
+    Results::of(&work)
 }
 
 /// Runs a share of a study in a directory by an executor, or what of the share is missing there.
@@ -71,7 +71,7 @@ pub fn run_share_in(
     let work = run_share(dir, study, executor, share, watch)?;
     let is_complete = work.missing(Share::WHOLE).is_empty();
     if share == Share::WHOLE || is_complete {
-        return Results::of(study, &work.prepared, work.shards()).map(Some);
+        return Results::of(&work).map(Some);
     }
     match work.missing(share).len() {
         0 => Ok(None),
@@ -123,7 +123,7 @@ fn finish(dir: &Path, work: &Work<'_>) -> Result<()> {
     if !work.missing(Share::WHOLE).is_empty() {
         return Ok(());
     }
-    let results = Results::of(work.study, &work.prepared, work.shards())?;
+    let results = Results::of(work)?;
     files::write(&dir.join("results.json"), results.to_json()?)?;
     files::write(&dir.join("results.csv"), results.to_csv())?;
     files::write(&dir.join("weighted.csv"), results.to_weighted_csv())?;
@@ -164,7 +164,7 @@ pub fn merge(dirs: &[PathBuf], into: &Path) -> Result<Option<Results>> {
     }
     finish(into, &work)?;
     match work.missing(Share::WHOLE).is_empty() {
-        true => Results::of(&study, &work.prepared, work.shards()).map(Some),
+        true => Results::of(&work).map(Some),
         false => Ok(None),
     }
 }
@@ -287,7 +287,7 @@ pub fn load_whole(dir: &Path) -> Result<(Study, Results)> {
         .at(dir.display())
         .remedy("run `warmset study run` on it again"));
     }
-    let results = Results::of(&study, &work.prepared, work.shards())?;
+    let results = Results::of(&work)?;
     drop(work);
     Ok((study, results))
 }

@@ -106,6 +106,7 @@ mod tests {
             axis: Swept {
                 quantity: Quantity::Delay,
                 scaled_from: None,
+                factor_on: None,
                 drawn_to: None,
                 points: vec![0, 1_000, 2_000],
             },

@@ -5,7 +5,9 @@ mod support;
 
 use analyze::Guarantee;
 use model::watch::Silent;
-use model::{Bytes, Details, Duration, Platform, Profile, Ratio, TaskSet, profilefile};
+use model::{
+    Bytes, Details, Duration, Overhead, Overheads, Platform, Profile, Ratio, TaskSet, profilefile,
+};
 use study::{Axis, Charged, Factor, Grid, Study, file, load, run, run_in};
 use support::small;
 
@@ -150,7 +152,7 @@ fn a_factor_scales_every_overhead() {
             axis: Axis::WorkingSets(Grid::listed([Bytes::from_kib(160)]).unwrap()),
             cache: study::Cache::NOTHING,
             charged: Charged {
-                profile: Some(made_up().scaled(factor)),
+                profile: Some(made_up().scaled(factor, Overheads::ALL)),
                 ..study.charged.clone()
             },
             ..study.clone()
@@ -178,6 +180,44 @@ fn a_factor_scales_every_overhead() {
         with("working_sets = [\"160KiB\"]\noverhead_factor = 2.5\naccounting = \"paper\"\n");
     assert_eq!(fixed.overhead_factor, Factor::from_thousandths(2500));
     assert_eq!(column(&rows, 3), column(&self::rows(&fixed), 0));
+}
+
+/// A factor on some overheads is the same as a profile in which these alone are other ones.
+#[test]
+fn a_factor_on_some_overheads_leaves_the_others() {
+    let swept = "overhead_factors = [0, 1, 4]\nworking_set = \"64KiB\"\naccounting = \"paper\"\n";
+    let all = rows(&with(swept));
+    for on in [Overhead::Scheduling, Overhead::Cpmd] {
+        let study = with(&format!("{swept}factor_on = [\"{}\"]\n", on.name()));
+        let results = run(&study, &Silent).unwrap();
+        assert_eq!(
+            results.axis.title(),
+            format!("factor on the overheads {}", on.name())
+        );
+        let alone = rows(&study);
+        assert_eq!(column(&alone, 1), column(&all, 1));
+        assert_ne!(column(&alone, 2), column(&all, 2), "{on:?}");
+        for (at, factor) in [0u64, 1, 4].into_iter().enumerate() {
+            let scaled = made_up().scaled(Ratio::whole(factor), Overheads::of(&[on]));
+            let one = Study {
+                axis: Axis::WorkingSets(Grid::listed([Bytes::from_kib(64)]).unwrap()),
+                cache: study::Cache::NOTHING,
+                factor_on: Overheads::ALL,
+                charged: Charged {
+                    profile: Some(scaled),
+                    ..study.charged.clone()
+                },
+                ..study.clone()
+            };
+            assert_eq!(
+                column(&alone, at),
+                column(&rows(&one), 0),
+                "{on:?} {factor}"
+            );
+        }
+        let again = file::from_toml(&study.to_toml(), Platform::find, |_| Ok(made_up())).unwrap();
+        assert_eq!(again.factor_on, Overheads::of(&[on]));
+    }
 }
 
 /// As many studies of their own, whose caps are the shares of their processors.
@@ -283,6 +323,10 @@ fn what_cannot_be_swept_is_refused() {
             "a factor on overheads, and none are charged",
         ),
         (
+            "delays = [\"1us\"]\nfactor_on = [\"tick\"]\n",
+            "factor_on: it says which overheads a factor is on, and there is none",
+        ),
+        (
             "working_sets = [\"64KiB\"]\nprofile = \"xeon-l7455\"\ncharge = 2\n",
             "charge: working sets are charged by",
         ),
@@ -290,6 +334,14 @@ fn what_cannot_be_swept_is_refused() {
         let e = run(&small(text), &Silent).unwrap_err().to_string();
         assert!(e.contains(message), "{text}: {e}");
     }
+    let tick = with(
+        "overhead_factors = [1, 2]\nworking_set = \"64KiB\"\naccounting = \"paper\"\nfactor_on = [\"tick\"]\n",
+    );
+    let e = run(&tick, &Silent).unwrap_err().to_string();
+    assert!(
+        e.contains("factor_on: a factor on tick, and the profile has no"),
+        "{e}"
+    );
     let idle = with("working_sets = [\"64KiB\"]\nload = \"idle\"\n");
     assert!(run(&idle, &Silent).is_ok());
     let mut no_idle = made_up();

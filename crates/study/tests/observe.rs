@@ -1,7 +1,7 @@
 //! The statements of 002, chapter 6, against results that were made up: where each is true, false,
 //! and not to be told.
 
-use model::Duration;
+use model::{Duration, Overhead, Overheads};
 use study::observe::{Answer, Answers, Observed, Says, observe};
 use study::{
     Caches, Candidate, Cap, Charged, Factor, Results, Shard, Study, chapter6, families, presets,
@@ -299,6 +299,46 @@ fn a_statement_holds_from_a_factor_on() {
         );
         assert_eq!(one.factors.len(), 4);
     }
+}
+
+/// Factors on other overheads are answered apart; what has none counts for both.
+#[test]
+fn factors_on_different_overheads_are_told_apart() {
+    let with_factor = |(thousandths, factor_on): (u32, Overheads)| {
+        let turned = thousandths != 1000 && factor_on == Overheads::ALL;
+        let height: &dyn Fn(f64) -> f64 = if turned { &upside_down } else { &as_is };
+        let all = everything(MANY, height, 20).into_iter();
+        all.map(move |one| Observed {
+            study: Study {
+                overhead_factor: Factor::from_thousandths(thousandths),
+                factor_on,
+                ..one.study
+            },
+            ..one
+        })
+        .collect::<Vec<_>>()
+    };
+    let queues = Overheads::of(&[Overhead::Release, Overhead::Scheduling]);
+    let given = [(500, Overheads::ALL), (1000, Overheads::ALL), (500, queues)];
+    let observed: Vec<Observed> = given.into_iter().flat_map(with_factor).collect();
+    let [all, some] = observe(&observed).try_into().expect("two settings");
+    assert_eq!(all.factors_on, Overhead::ALL);
+    assert_eq!(some.factors_on, [Overhead::Release, Overhead::Scheduling]);
+    let of = |answers: &Answers| {
+        let found = answers.statements.iter().find(|s| s.statement == "6.4.4");
+        let one = found.expect("answered");
+        (one.answer, one.factor, one.factors.len())
+    };
+    assert_eq!(of(&all), (Answer::FromFactor, Some(1.0), 2));
+    assert_eq!(of(&some), (Answer::Reproduced, None, 2));
+    let claim = &all
+        .statements
+        .iter()
+        .find(|s| s.statement == "6.4.4")
+        .unwrap()
+        .factors[0]
+        .claims[1];
+    assert_eq!(claim.rests_on, [Overhead::Release, Overhead::Scheduling]);
 }
 
 /// One counter-example is enough against a statement about all, and is shown.

@@ -39,6 +39,7 @@ fn weighted_schedulability_weighs_by_utilization() {
             drawn_to: None,
             quantity: Quantity::Delay,
             scaled_from: None,
+            factor_on: None,
             points: vec![0, 100_000, 200_000],
         },
         shards: [

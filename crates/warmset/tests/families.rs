@@ -103,7 +103,9 @@ fn a_family_runs_into_a_directory_for_each_study() {
         std::fs::create_dir(&into).expect("made");
         std::fs::rename(dir.path().join(share), into.join("long")).expect("moved");
     }
-    let run = json(dir.path(), "study merge family-1of2 -o whole");
+    let mut half = warmset(dir.path(), "study merge family-1of2 -o whole --format json");
+    let half = half.assert().code(1).get_output().stdout.clone();
+    let run: serde_json::Value = serde_json::from_slice(&half).expect("one JSON document");
     assert_eq!(run["studies"][0]["complete"], false);
     let run = json(dir.path(), "study merge family-1of2 family-2of2 -o whole");
     assert_eq!(run["studies"][0]["complete"], true);
@@ -259,6 +261,30 @@ fn factors_are_run_beside_each_study_and_answered_for() {
             .join(format!("overheads-times-{factor}"));
         assert!(nested.join("results.json").exists());
     }
+    // The same for what contention for queues costs alone, into directories of its own.
+    let queues = json(
+        dir.path(),
+        "study observe out --factors 8 --factor-on release,scheduling",
+    );
+    let settings = queues["settings"].as_array().expect("a list");
+    let on: Vec<usize> = settings
+        .iter()
+        .filter_map(|one| one["factors_on"].as_array().map(Vec::len))
+        .collect();
+    assert_eq!(on, [7, 2]);
+    assert!(
+        dir.path()
+            .join("out/release+scheduling-times-8/results.json")
+            .exists()
+    );
+    let sentence = refusal(
+        dir.path(),
+        "study observe out --factors 8 --factor-on paging",
+    );
+    assert!(
+        sentence.contains("there is no overhead `paging`"),
+        "{sentence}"
+    );
     // Without overheads a policy keeps at least as many sets as with eight times of them.
     let kept = |path: &str| {
         let text = std::fs::read_to_string(dir.path().join(path)).expect("results");

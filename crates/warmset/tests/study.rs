@@ -431,6 +431,12 @@ fn shares_are_merged() {
         .assert()
         .success();
     study("merge")
+        .arg(at("1"))
+        .arg("-o")
+        .arg(at("merged"))
+        .assert()
+        .code(1);
+    study("merge")
         .args([at("1"), at("2")])
         .arg("-o")
         .arg(at("merged"))

@@ -172,6 +172,7 @@ def study_run(
     statistic: str | None = None,
     accounting: str | None = None,
     overhead_factor: str | None = None,
+    factor_on: str | None = None,
     policies: str | None = None,
     output: str | None = None,
     threads: int | None = None,

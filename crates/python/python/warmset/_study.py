@@ -106,7 +106,8 @@ class Study:
         load: The profile's delays under ``"load"`` or ``"idle"``.
         statistic: ``"average"`` or ``"maximum"`` of them.
         accounting: How overheads are charged.
-        overhead_factor: Another factor on all overheads.
+        overhead_factor: Another factor on overheads.
+        factor_on: Which overheads the factor is on, such as ``"release,scheduling"``; all by default.
         policies: Other policies and tests.
     """
 
@@ -126,6 +127,7 @@ class Study:
         statistic: str | None = None,
         accounting: str | None = None,
         overhead_factor: Ratio | None = None,
+        factor_on: str | Sequence[str] | None = None,
         policies: str | Sequence[str] | None = None,
     ) -> None:
         #: Its name or file.
@@ -140,6 +142,7 @@ class Study:
             "statistic": statistic,
             "accounting": accounting,
             "overhead_factor": ratio_text(overhead_factor),
+            "factor_on": names_text(factor_on),
             "policies": names_text(policies),
         }
 

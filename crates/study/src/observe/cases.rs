@@ -2,14 +2,15 @@
 //!
 //! A *setting* is where and by what is charged: platform, profile, accounting. Statements are
 //! decided within one, since curves of two do not compare. A *case* is one scenario in it, under
-//! one load, with one factor on all overheads.
+//! one load, with one factor on overheads.
 
 use super::lines::Curves;
 use crate::axis::Quantity;
 use crate::chapter6::{Scenario, Section};
 use crate::definition::Study;
+use crate::grid::Factor;
 use crate::results::Results;
-use model::{Load, Profile};
+use model::{Load, Overheads, Profile};
 
 /// The largest working set that statements look at, in bytes: all major trends lie below (002 §6.4).
 const LARGEST: f64 = (1024 * 1024) as f64;
@@ -47,7 +48,7 @@ pub(crate) struct Case<'a> {
     pub scenario: Scenario,
     /// Under which load cache delays are read; `None` where one delay stands for them.
     pub load: Option<Load>,
-    /// The factor on all overheads, in thousandths.
+    /// The factor on overheads, in thousandths.
     pub factor: u32,
     /// Sets for each cap.
     pub sets: u32,
@@ -96,6 +97,13 @@ impl Observed {
             words,
             has_overheads,
         }
+    }
+
+    /// Which overheads a factor is on, if the study has one, swept or not.
+    pub(super) fn factor_on(&self) -> Option<Overheads> {
+        let study = &self.study;
+        let swept = study.axis.quantity() == Quantity::OverheadFactor;
+        (swept || study.overhead_factor != Factor::ONE).then_some(study.factor_on)
     }
 
     /// The cases that it holds; none where it is of no scenario of chapter 6, or another quantity is

@@ -9,7 +9,7 @@ use super::cases::Case;
 use super::lines::Stretch;
 use crate::chapter6::{Scenario, Section};
 use analyze::Guarantee;
-use model::Load;
+use model::{Load, Overhead};
 use serde::Serialize;
 
 /// Curves that differ by no more than this count as equal: about what can be read off a figure.
@@ -106,8 +106,9 @@ pub struct Claim {
     pub share: Share,
     /// What is asked of each.
     pub test: Test,
-    /// Does it rest on what the scheduler costs? Then results without that do not decide it.
-    pub rests_on_overheads: bool,
+    /// Which overheads of the kernel it rests on. Where it is any, results without such overheads do
+    /// not decide it, and a factor on them tells from where on it holds.
+    pub rests_on: &'static [Overhead],
 }
 
 /// What one scenario says to a claim, with the figures that decide.
@@ -145,6 +146,8 @@ pub struct Evidence {
 pub struct Decided {
     /// The sentence.
     pub claim: &'static str,
+    /// Which overheads of the kernel it rests on, if any.
+    pub rests_on: &'static [Overhead],
     /// Of how many scenarios it is claimed.
     pub of: Share,
     /// What they say together.
@@ -195,7 +198,7 @@ impl Claim {
             Says::Open => self.missing(&absent, &evidence),
             _ => Vec::new(),
         };
-        if self.rests_on_overheads && !has_overheads {
+        if !self.rests_on.is_empty() && !has_overheads {
             says = Says::Open;
             missing.push(
                 "it rests on what the scheduler costs, and no kernel overheads are charged: run the \
@@ -205,6 +208,7 @@ impl Claim {
         }
         Decided {
             claim: self.text,
+            rests_on: self.rests_on,
             of: self.share,
             says,
             wanted: wanted.len(),

@@ -1,5 +1,5 @@
 //! The observations and principles of 002, chapter 6, held against results: reproduced, not, from
-//! which factor on all overheads on, or not to be told, with the figures that decide.
+//! which factor on overheads on, or not to be told, with the figures that decide.
 //!
 //! ```text
 //! results ─► cases of a setting and a factor ─► claims ─► statements
@@ -26,6 +26,7 @@ pub use statements::{Statement, statements};
 use crate::grid::Factor;
 use cases::Case;
 use claim::Claim;
+use model::{Overhead, Overheads};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,9 +39,9 @@ pub enum Answer {
     Reproduced,
     /// It does not.
     NotReproduced,
-    /// It holds from this factor on all overheads on, and not below.
+    /// It holds from this factor on overheads on, and not below.
     FromFactor,
-    /// It holds up to this factor on all overheads, and not above.
+    /// It holds up to this factor on overheads, and not above.
     UpToFactor,
     /// The results do not tell.
     CannotTell,
@@ -58,7 +59,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// What a statement's claims say with one factor on all overheads.
+/// What a statement's claims say with one factor on overheads.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AtFactor {
     /// The factor.
@@ -99,13 +100,16 @@ pub struct Answers {
     pub charged: String,
     /// Are overheads of the kernel charged?
     pub kernel_overheads: bool,
+    /// Which overheads the factors are on.
+    pub factors_on: Vec<Overhead>,
     /// How many studies were looked at.
     pub studies: usize,
     /// Each statement.
     pub statements: Vec<Answered>,
 }
 
-/// Answers every statement in every setting of the studies, in their order.
+/// Answers every statement in every setting of the studies, in their order; where factors are on
+/// different overheads, for each of these. What has no factor counts for all of them.
 pub fn observe(observed: &[Observed]) -> Vec<Answers> {
     let mut settings: Vec<(Setting, Vec<&Observed>)> = Vec::new();
     for one in observed {
@@ -115,24 +119,42 @@ pub fn observe(observed: &[Observed]) -> Vec<Answers> {
             None => settings.push((setting, vec![one])),
         }
     }
-    let answers = |(setting, all): (Setting, Vec<&Observed>)| {
-        let mut by_factor: BTreeMap<u32, Vec<Case<'_>>> = BTreeMap::new();
-        for case in all.iter().flat_map(|one| one.cases()) {
-            by_factor.entry(case.factor).or_default().push(case);
+    let by_factors = |(setting, all): &(Setting, Vec<&Observed>)| {
+        let mut kinds: Vec<Overheads> = Vec::new();
+        for on in all.iter().filter_map(|one| one.factor_on()) {
+            if !kinds.contains(&on) {
+                kinds.push(on);
+            }
         }
-        let statements = statements();
-        Answers {
-            platform: setting.platform.clone(),
-            charged: setting.words.clone(),
-            kernel_overheads: setting.has_overheads,
-            studies: all.len(),
-            statements: statements
-                .iter()
-                .map(|statement| statement.answer(&by_factor, setting.has_overheads))
-                .collect(),
+        if kinds.is_empty() {
+            kinds.push(Overheads::ALL);
         }
+        let of = |on| answers(setting, all, on);
+        kinds.into_iter().map(of).collect::<Vec<_>>()
     };
-    settings.into_iter().map(answers).collect()
+    settings.iter().flat_map(by_factors).collect()
+}
+
+/// Answers every statement in a setting, by factors on these overheads.
+fn answers(setting: &Setting, all: &[&Observed], on: Overheads) -> Answers {
+    let is_one = |one: &&&Observed| one.factor_on().is_none_or(|of| of == on);
+    let all: Vec<&&Observed> = all.iter().filter(is_one).collect();
+    let mut by_factor: BTreeMap<u32, Vec<Case<'_>>> = BTreeMap::new();
+    for case in all.iter().flat_map(|one| one.cases()) {
+        by_factor.entry(case.factor).or_default().push(case);
+    }
+    let statements = statements();
+    let statements = statements.iter();
+    Answers {
+        platform: setting.platform.clone(),
+        charged: setting.words.clone(),
+        kernel_overheads: setting.has_overheads,
+        factors_on: on.iter().collect(),
+        studies: all.len(),
+        statements: statements
+            .map(|statement| statement.answer(&by_factor, setting.has_overheads))
+            .collect(),
+    }
 }
 
 impl Statement {

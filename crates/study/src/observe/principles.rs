@@ -6,7 +6,7 @@
 use super::claim::{Share, Test};
 use super::statements::{
     ANY_LOAD, BOTH, C_EDF, C_NPS_F, EDF_FM, EDF_WM, HARD, LIGHT, NPS_F, NPS_F_4, P_EDF, SOFT,
-    Statement, claim, on_overheads, sizes,
+    Statement, claim, on_shared_queues, sizes,
 };
 use crate::chapter6::UTILIZATIONS;
 use Share::{All, AlmostAll, Most};
@@ -89,13 +89,13 @@ fn about_migrations() -> Vec<Statement> {
             "6.4.3 (4)",
             "avoid pull-migrations in favor of push-migrations",
             vec![
-                on_overheads(claim(
+                on_shared_queues(claim(
                     "soft: EDF-WM, which plans migrations, is above C-EDF-L3 in most scenarios, in the mean",
                     soft,
                     Most,
                     Above(EDF_WM, C_EDF),
                 )),
-                on_overheads(claim(
+                on_shared_queues(claim(
                     "soft: EDF-fm, which plans migrations, is above C-EDF-L3 in most scenarios, in the mean",
                     soft,
                     Most,

@@ -9,7 +9,7 @@ use super::delays::{hard_of_6_3, soft_of_6_3};
 use super::principles::principles;
 use crate::chapter6::{PERIODS, Section, UTILIZATIONS};
 use analyze::Guarantee;
-use model::Load;
+use model::{Load, Overhead};
 
 /// A statement of the paper.
 #[derive(Clone, PartialEq, Debug)]
@@ -64,14 +64,29 @@ pub(super) const fn claim(text: &'static str, scope: Scope, share: Share, test: 
         scope,
         share,
         test,
-        rests_on_overheads: false,
+        rests_on: &[],
     }
 }
 
-/// A claim that rests on what the scheduler costs.
+/// What takes longer where more processors share a queue (002 §5.1.2, Obs. 6.4.4): servicing a
+/// release and choosing a job.
+const OF_SHARED_QUEUES: &[Overhead] = &[Overhead::Release, Overhead::Scheduling];
+
+/// All that the kernel costs: all but cache delays.
+const OF_THE_KERNEL: &[Overhead] = Overhead::ALL.split_at(6).0;
+
+/// A claim that rests on what the kernel costs.
 pub(super) const fn on_overheads(claim: Claim) -> Claim {
     Claim {
-        rests_on_overheads: true,
+        rests_on: OF_THE_KERNEL,
+        ..claim
+    }
+}
+
+/// A claim that rests on contention for queues that processors share.
+pub(super) const fn on_shared_queues(claim: Claim) -> Claim {
+    Claim {
+        rests_on: OF_SHARED_QUEUES,
         ..claim
     }
 }
@@ -175,7 +190,7 @@ fn comparisons_of_6_4() -> Vec<Statement> {
                     Most,
                     Above(EDF_WM, C_EDF),
                 ),
-                on_overheads(claim(
+                on_shared_queues(claim(
                     "under load: EDF-WM is above C-EDF-L3 in most scenarios, in the mean",
                     sizes(SOFT, &UTILIZATIONS, &[Load::Load]),
                     Most,

@@ -8,7 +8,7 @@ use crate::verbs::study_range::{self, RangeArgs};
 use app::charts::{self, Family, Length, plot};
 use app::study::{Options, crossings, curves};
 use model::table::{Look, Table};
-use model::{Error, Result};
+use model::{Error, Overheads, Result};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use study::{Factor, Quantity, Results, Share};
@@ -95,9 +95,13 @@ struct RunArgs {
     charged: Charged,
     #[command(flatten)]
     accounted: Accounted,
-    /// A factor on all overheads that are charged, such as `2` or `0.5` [default: what the study says]
+    /// A factor on overheads that are charged, such as `2` or `0.5` [default: what the study says]
     #[arg(long, value_name = "F", value_parser = study_observe::factor)]
     overhead_factor: Option<Factor>,
+    /// Which overheads the factor is on, such as `release,scheduling`; `cpmd` are cache delays
+    /// [default: what the study says, else all]
+    #[arg(long, value_name = "NAMES")]
+    factor_on: Option<Overheads>,
     /// Policies and tests to compare, such as `p-edf,c-edf:l2,GFB` [default: what the study says]
     #[arg(long, value_name = "NAMES")]
     policy: Option<String>,
@@ -127,7 +131,11 @@ struct RunArgs {
 }
 
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Example: warmset study merge share1 share2 share3 -o fig5")]
+#[command(
+    after_help = "Example: warmset study merge share1 share2 share3 -o fig5
+
+Exit status: 0, or 1 while shares are missing."
+)]
 struct MergeArgs {
     /// Directories that `warmset study run --shard -o` made
     #[arg(value_name = "DIR", required = true)]
@@ -251,12 +259,18 @@ pub fn run(args: Args) -> Result<Answer> {
         {
             let run = app::families::merge(&args.shares, &args.output)?;
             show_family(&run, args.printed.format())?;
+            if run.studies.iter().any(|done| !done.complete) {
+                return Ok(Answer::No);
+            }
         }
         Action::Merge(args) => match study::merge(&args.shares, &args.output)? {
             Some(results) => show(&results, args.printed.format(), Some(&args.output))?,
-            None => console::note(
-                "not all shares are there: merge the others into the same directory when they are done",
-            ),
+            None => {
+                console::note(
+                    "not all shares are there: merge the others into the same directory when they are done",
+                );
+                return Ok(Answer::No);
+            }
         },
         Action::Schema(args) => {
             console::give(&study::schema::text()?, args.output.as_deref())?;
@@ -318,6 +332,7 @@ fn run_study(args: &RunArgs) -> Result<()> {
         charge_own: !args.charged.is_given(),
         accounting: args.accounted.accounting,
         overhead_factor: args.overhead_factor,
+        factor_on: args.factor_on,
         policies: args.policy.clone(),
         sets: args.sets,
         until_ci: args.until_ci,

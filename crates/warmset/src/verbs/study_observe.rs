@@ -3,7 +3,7 @@
 use crate::console::{self, Console, Format};
 use crate::options::Printed;
 use app::observe::{Observations, Options, observations};
-use model::{Error, Ratio, Result};
+use model::{Error, Overhead, Overheads, Ratio, Result};
 use std::path::PathBuf;
 use study::Factor;
 use study::observe::{Answer, Answered, Answers, Decided, Evidence, Says, Share};
@@ -14,17 +14,22 @@ use study::observe::{Answer, Answered, Answers, Decided, Evidence, Says, Share};
   warmset study observe soft
   warmset study run bastoni11-6.3-soft --profile board.toml --sets 100 -o board
   warmset study observe board --factors 0,1,2,4,8
+  warmset study observe board --factors 0,1,2,4,8 --factor-on release,scheduling
 
 Each statement is answered for each platform and way to charge that the studies have: reproduced, not reproduced, from which \
-factor on all overheads on it holds, or what is missing to tell. `docs/observations.md` says how each is read.")]
+factor on overheads on it holds, or what is missing to tell. `docs/observations.md` says how each is read.")]
 pub(super) struct ObserveArgs {
     /// Directories of studies or of families that `warmset study run -o` made
     #[arg(value_name = "DIR", required = true)]
     studies: Vec<PathBuf>,
-    /// Also run each study with all overheads times these factors, in its own directory, and say from
+    /// Also run each study with overheads times these factors, in its own directory, and say from
     /// which on a statement holds
     #[arg(long, value_name = "F,F,…", value_delimiter = ',', value_parser = factor)]
     factors: Vec<Factor>,
+    /// Which overheads these factors are on, such as `release,scheduling`; `cpmd` are cache delays
+    /// [default: all]
+    #[arg(long, value_name = "NAMES", requires = "factors")]
+    factor_on: Option<Overheads>,
     /// Only these statements, such as `6.3.1` or `6.4`
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     only: Vec<String>,
@@ -44,6 +49,7 @@ pub(super) fn run(args: ObserveArgs) -> Result<()> {
     let options = Options {
         dirs: args.studies,
         factors: args.factors,
+        factor_on: args.factor_on,
     };
     let mut found = observations(&options, &console)?;
     keep(&mut found, &args.only)?;
@@ -126,10 +132,17 @@ fn unpaired(found: &Observations) -> usize {
 }
 
 fn setting(answers: &Answers) -> String {
+    let of = names(&answers.factors_on);
+    let some = answers.factors_on.len() < Overhead::ALL.len();
     let mut text = format!(
-        "{}, {}: {} {}\n\n",
+        "{}, {}{}: {} {}\n\n",
         answers.platform,
         answers.charged,
+        if some {
+            format!(", factors on {of} alone")
+        } else {
+            String::new()
+        },
         answers.studies,
         match answers.studies {
             1 => "study",
@@ -152,6 +165,11 @@ fn setting(answers: &Answers) -> String {
         }
     }
     text
+}
+
+fn names(overheads: &[Overhead]) -> String {
+    let names: Vec<&str> = overheads.iter().copied().map(Overhead::name).collect();
+    names.join(", ")
 }
 
 fn headline(one: &Answered) -> String {
@@ -178,8 +196,12 @@ fn told(claim: &Decided) -> String {
         Share::AlmostAll => "nine of ten",
         Share::Most => "most",
     };
+    let rests = match claim.rests_on {
+        [] => String::new(),
+        on => format!(" (rests on {})", names(on)),
+    };
     let mut text = format!(
-        "{says:>14} {}\n{:15}yes in {}, no in {}, open in {} of {} ({wanted} needed)",
+        "{says:>14} {}{rests}\n{:15}yes in {}, no in {}, open in {} of {} ({wanted} needed)",
         claim.claim, "", claim.yes, claim.no, claim.open, claim.wanted
     );
     let by_difference = |a: &&Evidence, b: &&Evidence| a.difference.total_cmp(&b.difference);
