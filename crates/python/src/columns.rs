@@ -115,7 +115,8 @@ impl Columns {
     }
 
     /// The values of a column as a list of Python's values.
-    fn list<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+    #[pyo3(signature = (name) -> "list[Any]")]
+    fn entries<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let at = self.schema.index_of(name).map_err(|_| {
             PyKeyError::new_err(format!(
                 "there is no column `{name}`: the columns are {}",
@@ -197,13 +198,14 @@ impl Columns {
     }
 
     /// Arrow's schema, as a capsule.
+    #[pyo3(signature = () -> "object")]
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         arrow::schema_out(py, &self.schema)
     }
 
     /// A stream of the rows in Arrow's layout, as a capsule. Another schema may be asked for, and
     /// is not given: values keep their types.
-    #[pyo3(signature = (requested_schema=None))]
+    #[pyo3(signature = (requested_schema=None) -> "object")]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,

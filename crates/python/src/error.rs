@@ -10,9 +10,16 @@ use pyo3::types::PyType;
 pub(crate) fn raise(error: Error) -> PyErr {
     Python::attach(|py| {
         let [cause, place, remedy] = [error.cause(), error.place(), error.advice()].map(sentence);
+        let place = argument(&place).unwrap_or(place);
         let made = class(py, "Error").and_then(|class| class.call1((cause, place, remedy)));
         made.map_or_else(|e| e, PyErr::from_value)
     })
+}
+
+/// The argument of Python that an option of the command line is, such as `--grid`.
+fn argument(place: &str) -> Option<String> {
+    let option = place.strip_prefix("--")?;
+    Some(option.replace('-', "_"))
 }
 
 /// The class of errors or of remarks, which stands in Python.

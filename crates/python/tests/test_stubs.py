@@ -18,7 +18,7 @@ def stubbed(body):
     for node in body:
         if isinstance(node, ast.FunctionDef):
             arguments = node.args
-            names = [a.arg for a in arguments.args]
+            names = [a.arg for a in arguments.posonlyargs + arguments.args]
             defaults = [ast.literal_eval(d) for d in arguments.defaults]
             found[node.name] = (names, defaults)
         elif isinstance(node, ast.ClassDef):

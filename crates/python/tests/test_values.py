@@ -55,3 +55,30 @@ def test_what_is_no_time_is_refused_with_cause_and_remedy(value, cause):
     assert e.value.place == "period"
     assert e.value.remedy
     assert str(e.value).startswith(f"period: {e.value.cause}; ")
+
+
+@pytest.mark.parametrize(
+    ("call", "place"),
+    [
+        (lambda: ws.generate(-1, cap=1), "sets"),
+        (lambda: ws.generate(10, tasks=-3), "tasks"),
+        (lambda: ws.generate(10, cap=1, seed=1 << 64), "seed"),
+        (lambda: ws.generate(10, cap=1, first=0.5), "first"),
+        (lambda: ws.Platform(m=-1), "m"),
+        (lambda: ws.Study("ospert10-fig5", sets="many"), "sets"),
+        (lambda: ws.Study("ospert10-fig5").run(threads=True), "threads"),
+        (lambda: ws.check_batch(ws.generate(1, cap=1), m=1 << 32), "m"),
+    ],
+)
+def test_what_is_no_count_is_refused_by_the_name_of_the_argument(call, place):
+    with pytest.raises(ws.Error) as e:
+        call()
+    assert e.value.place == place
+    assert "is not a whole number from 0 to" in e.value.cause and e.value.remedy
+
+
+def test_a_place_is_an_argument_of_python():
+    with pytest.raises(ws.Error) as e:
+        ws.generate(1 << 63, cap=1, first=1 << 63)
+    assert e.value.place in ("sets", "first")
+    assert "--" not in e.value.place

@@ -14,7 +14,14 @@ from ._progress import Progress, reporter
 from ._show import html_table, text_table
 from ._table import Table
 from ._tasks import AnyTasks, native_tasks
-from ._values import Time, names_text, optional_nanoseconds, path_text, time_text
+from ._values import (
+    Time,
+    names_text,
+    optional_count,
+    optional_nanoseconds,
+    path_text,
+    time_text,
+)
 
 
 class Verdict:
@@ -233,6 +240,6 @@ def check_batch(
         raise Error("a test in Python knows no grid", "grid", "leave it out")
     if not own:
         return Table(_native.check_batch(
-            sets, m, names, optional_nanoseconds(grid, "grid"), reporter(progress)
+            sets, optional_count(m, "m"), names, optional_nanoseconds(grid, "grid"), reporter(progress)
         ))
     return decided(sets, m, own, names, progress)

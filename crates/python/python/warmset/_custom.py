@@ -11,6 +11,7 @@ from ._error import Error
 from ._progress import Progress, reporter
 from ._show import html_table, text_table
 from ._table import Table
+from ._values import optional_count
 
 if TYPE_CHECKING:
     from ._tasks import TaskSet
@@ -83,7 +84,7 @@ class Test:
             known = Table(_native.tests())
             tests = [t for t, p in zip(known["test"], known["policy"]) if p == self.policy]
         names = tests if isinstance(tests, str) else ",".join(tests)
-        rows = _native.set_rows(sets, m)
+        rows = _native.set_rows(sets, optional_count(m, "m"))
         answers = decided(rows, None, [self], names, progress)
         return Comparison(self, rows, answers, simulate)
 
@@ -202,7 +203,7 @@ def decided(
     sets: Any, m: int | None, own: list[Test], names: str | None, progress: Progress | None
 ) -> Table:
     """The answers of built-in tests and of tests in Python, a column each."""
-    rows = _native.set_rows(sets, m)
+    rows = _native.set_rows(sets, optional_count(m, "m"))
     doing = reporter(progress)
     if names == "":
         answers = rows.select([name for name in rows.names if name in ("id", "m")])
@@ -224,7 +225,7 @@ def _each(rows: _native.Columns, test: Test, doing: Any) -> list[bool | None]:
     answers: list[bool | None] = []
     for first in range(0, len(rows), _CHUNK):
         part = rows.slice(first, _CHUNK)
-        lists = (part.list(name) for name in ("m", "wcet_ns", "period_ns", "deadline_ns"))
+        lists = (part.entries(name) for name in ("m", "wcet_ns", "period_ns", "deadline_ns"))
         for m, wcets, periods, deadlines in zip(*lists):
             answer = test.decide(tuple(map(Timing, wcets, periods, deadlines)), m)
             if answer is not None and not isinstance(answer, bool):

@@ -7,7 +7,7 @@ from ._platform import AnyPlatform, native_platform
 from ._progress import Progress, reporter
 from ._table import Table
 from ._tasks import Task, TaskSet
-from ._values import Ratio, ratio_text
+from ._values import Ratio, count, optional_count, ratio_text
 
 
 def generate(
@@ -63,20 +63,20 @@ def generate(
         KeyboardInterrupt: Ctrl-C.
     """
     return Table(_native.generate(
-        sets,
+        count(sets, "sets"),
         utilization,
         periods,
         deadlines,
         ratio_text(cap),
         fill,
-        tasks,
+        optional_count(tasks, "tasks"),
         ratio_text(total),
         method,
         range,
         until,
         native_platform(platform, m),
-        seed,
-        first,
+        count(seed, "seed"),
+        count(first, "first"),
         reporter(progress),
     ))
 

@@ -10,6 +10,7 @@ from . import _native
 from ._error import Error
 from ._show import html_table
 from ._table import Table
+from ._values import count
 
 
 class Platform:
@@ -40,7 +41,7 @@ class Platform:
             self._native = _native.Platform.find(str(name))
         else:
             assert m is not None
-            self._native = _native.Platform.identical(_count(m, "m"))
+            self._native = _native.Platform.identical(count(m, "m", (1 << 32) - 1))
 
     @classmethod
     def from_toml(cls, text: str) -> Platform:
@@ -214,9 +215,3 @@ def native_profile(profile: AnyProfile | None) -> _native.Profile | None:
     if profile is None or isinstance(profile, Profile):
         return None if profile is None else profile._native
     return Profile(profile)._native
-
-
-def _count(value: int, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
-        raise Error(f"{value!r} is not a number of processors", what, "give a whole number")
-    return value

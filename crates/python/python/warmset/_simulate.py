@@ -14,7 +14,7 @@ from ._progress import Progress, reporter
 from ._table import Table
 from ._tasks import AnyTasks, native_tasks
 from ._trace import Directory, Statistics, Trace
-from ._values import Ratio, Time, optional_nanoseconds, ratio_text
+from ._values import Ratio, Time, count, optional_nanoseconds, ratio_text
 
 
 class Simulation(Statistics):
@@ -167,7 +167,7 @@ def simulate(
             optional_nanoseconds(horizon, "horizon"),
             releases,
             ratio_text(execution),
-            seed,
+            count(seed, "seed"),
             brute_force,
             fit,
             file,
@@ -182,7 +182,7 @@ def simulate(
             releases,
             ratio_text(execution),
             jitter,
-            seed,
+            count(seed, "seed"),
             brute_force,
             native_profile(profile),
             load,
@@ -202,7 +202,7 @@ def simulate(
 def _ranks(policy: Policy, tasks: _native.Tasks) -> Any:
     """What the native part calls for each job."""
     columns = tasks.columns()
-    wcets, periods = columns.list("wcet_ns"), columns.list("period_ns")
+    wcets, periods = columns.entries("wcet_ns"), columns.entries("period_ns")
 
     def rank(task: int, number: int, release_ns: int, deadline_ns: int) -> int:
         job = Job(task, number, release_ns, deadline_ns, wcets[task], periods[task])

@@ -13,7 +13,7 @@ from ._platform import AnyPlatform, AnyProfile, native_platform, native_profile
 from ._progress import Progress, reporter
 from ._show import text_table
 from ._table import Table
-from ._values import Ratio, names_text, ratio_text
+from ._values import Ratio, names_text, optional_count, ratio_text
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -134,9 +134,9 @@ class Study:
         self.name = str(name)
         self._options: dict[str, Any] = {
             "platform": native_platform(platform, m),
-            "sets": sets,
+            "sets": optional_count(sets, "sets"),
             "until_ci": until_ci,
-            "seed": seed,
+            "seed": optional_count(seed, "seed", (1 << 64) - 1),
             "profile": native_profile(profile),
             "load": load,
             "statistic": statistic,
@@ -226,7 +226,7 @@ class Study:
             self.name,
             **self._options,
             output=None if output is None else str(output),
-            threads=threads,
+            threads=optional_count(threads, "threads"),
             share=share,
             dispatch=None if client is None else dispatcher(client),
             progress=reporter(progress),

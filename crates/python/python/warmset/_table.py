@@ -40,7 +40,7 @@ class Table:
         return iter(self._columns.names)
 
     def __getitem__(self, name: str) -> list[Any]:
-        return self._columns.list(name)
+        return self._columns.entries(name)
 
     def select(self, *names: str) -> Table:
         """These columns alone, in this order."""
@@ -52,11 +52,11 @@ class Table:
 
     def to_dict(self) -> dict[str, list[Any]]:
         """All columns as lists."""
-        return {name: self._columns.list(name) for name in self._columns.names}
+        return {name: self._columns.entries(name) for name in self._columns.names}
 
     def to_rows(self) -> list[dict[str, Any]]:
         """All rows as dictionaries."""
-        lists = [self._columns.list(name) for name in self._columns.names]
+        lists = [self._columns.entries(name) for name in self._columns.names]
         return [dict(zip(self._columns.names, row)) for row in zip(*lists)]
 
     def to_arrow(self) -> Any:
@@ -97,7 +97,7 @@ class Table:
 
     def _shown(self) -> tuple[list[str], list[tuple[Any, ...]], str]:
         first = self._columns.slice(0, _SHOWN)
-        rows = list(zip(*(map(_short, first.list(name)) for name in first.names)))
+        rows = list(zip(*(map(_short, first.entries(name)) for name in first.names)))
         left = len(self) - len(rows)
         return first.names, rows, f"… and {left} more rows" if left else ""
 

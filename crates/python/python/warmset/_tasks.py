@@ -150,7 +150,7 @@ class TaskSet:
     @property
     def names(self) -> list[str]:
         """The names of the tasks."""
-        return self._native.columns().list("task")
+        return self._native.columns().entries("task")
 
     def __len__(self) -> int:
         return len(self._native)

@@ -76,6 +76,26 @@ def ratio_text(value: Ratio | None) -> str | None:
     return str(value)
 
 
+def count(value: int, what: str, most: int = (1 << 64) - 1) -> int:
+    """A whole number from 0 on, as numpy's integers are as well.
+
+    Raises:
+        Error: It is none, is negative, or is larger than `most`.
+    """
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or not 0 <= number <= most:
+        raise Error(f"{value!r} is not a whole number from 0 to {most}", what, "give such a number")
+    return number
+
+
+def optional_count(value: int | None, what: str, most: int = (1 << 32) - 1) -> int | None:
+    """The same where there may be none."""
+    return None if value is None else count(value, what, most)
+
+
 def names_text(value: str | Sequence[str] | None) -> str | None:
     """Names as the native part reads them: separated by commas."""
     if value is None or isinstance(value, str):
