@@ -7,7 +7,7 @@ WARMSET := target/release/warmset
 .PHONY: tour tour-long build install install-words install-task install-color test rounds \
 	lint unit smoke test-explorer bench-explorer test-slurm explorer-libraries exact \
 	certificates bench live soak many faults sanitize deb try-deb book clean test-python wheel \
-	wheel-aarch64 bench-python bench-dask test-kernel kernel-program static static-aarch64 test-static \
+	wheel-aarch64 try-wheel-aarch64 bench-python bench-dask test-kernel kernel-program static static-aarch64 test-static \
 	uninstall
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
@@ -138,6 +138,11 @@ wheel:
 ## The same for Linux on aarch64, in target/wheels-aarch64.
 wheel-aarch64:
 	CARGO="$(CARGO)" sh packages/wheel.sh aarch64
+
+## A Python for aarch64 loads that wheel under qemu-user, and says what it says here. After make
+## test-python, which has the package to compare with.
+try-wheel-aarch64:
+	sh packages/try_wheel.sh aarch64
 
 ## A million task sets in Python beside the command: time and memory.
 bench-python: build wheel
