@@ -30,6 +30,8 @@ for page in "$out"/src/*.md; do
         -e 's#\]\(\.\./(README|ARCHITECTURE|COMPARE|CONTRIBUTING|CHANGELOG)\.md#](\1.md#g' \
         -e "s#\]\(\.\./#]($code/#g" \
         -e "s#\]\((crates|examples)([/)])#]($code/\1\2#g" "$page"
+    # The first page of a site is its index, under that name alone.
+    [ "${page##*/}" = SUMMARY.md ] || sed -i 's#](README\.md#](index.md#g' "$page"
 done
 "$mdbook" build "$out"
 sh packages/links.sh "$out/html"
