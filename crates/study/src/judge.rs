@@ -278,11 +278,17 @@ impl Candidate {
             .map(str::trim)
             .filter(|word| !word.is_empty())
         {
-            let name = word.split(':').next().unwrap_or_default();
+            let name = word.split([':', '@']).next().unwrap_or_default();
             let known =
                 catalog::find(&name.to_lowercase()).is_some() || registry::find(name).is_ok();
             match names.last_mut() {
-                Some(last) if last.contains(':') && !known && name != "brute-force" => {
+                // A load ends a name with its parameters.
+                Some(last)
+                    if last.contains(':')
+                        && !last.contains('@')
+                        && !known
+                        && name != "brute-force" =>
+                {
                     last.push(',');
                     last.push_str(word);
                 }
@@ -431,6 +437,10 @@ mod tests {
             (
                 "brute-force:g-edf,brute-force:c-edf:l2,q-edf",
                 vec!["brute-force:g-edf", "brute-force:c-edf:l2,q-edf"],
+            ),
+            (
+                "c-edf:l3@idle,edf-wm@load,c-nps-f:l3,delta=1@idle",
+                vec!["c-edf:l3@idle", "edf-wm@load", "c-nps-f:l3,delta=1@idle"],
             ),
         ] {
             assert_eq!(Candidate::list(text).unwrap(), wanted);
