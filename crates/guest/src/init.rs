@@ -12,7 +12,9 @@ use machine::Machine;
 use model::watch::Silent;
 use model::{Duration, Error, Provenance, Result, TaskSet};
 use policy::Setup;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mount::{MountFlags, mount};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,6 +26,7 @@ use workload::{Until, Work};
 /// Where traces go.
 const PORT: &str = "/dev/vport0p1";
 const CASES: &str = "/cases";
+const TRACER: &str = "/sys/kernel/tracing";
 /// Of policies that decide at quanta.
 const QUANTUM: Duration = Duration::from_millis(1);
 /// How long a process may take to come to its end.
@@ -71,10 +74,31 @@ fn all() -> Result<()> {
             archive::write(&mut port, &format!("{}.wtrace", case.name), &bytes).map_err(broken)?;
         }
         let _ = fs::remove_file(&path);
+        if let Some(seen) = seen_by_kernel() {
+            archive::write(&mut port, &format!("{}.ftrace", case.name), &seen).map_err(broken)?;
+        }
     }
     commands::all(&look, &mut port)?;
     rounds::all(&look, &mut port)?;
     archive::finish(&mut port).map_err(broken)
+}
+
+/// What the kernel's own tracer has seen since it was asked last, where it was started with the
+/// kernel (`TRACE` of boot.sh): who had which processor when a decision was late.
+fn seen_by_kernel() -> Option<Vec<u8>> {
+    let asked = fs::read_to_string("/proc/cmdline").is_ok_and(|line| line.contains("trace_event="));
+    if !asked {
+        return None;
+    }
+    if !Path::new(TRACER).join("trace").exists() {
+        let none = None::<&std::ffi::CStr>;
+        mount("tracefs", TRACER, "tracefs", MountFlags::empty(), none).ok()?;
+    }
+    let path = Path::new(TRACER).join("trace");
+    let seen = fs::read(&path).ok()?;
+    // Writing to it empties it.
+    fs::write(&path, "").ok()?;
+    Some(seen)
 }
 
 fn cases() -> Result<Vec<Case>> {
@@ -118,15 +142,13 @@ pub(crate) fn start(words: &[&str]) -> Result<Child> {
 
 /// Waits for the end of a process, and no longer than this.
 pub(crate) fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
-    let late = Instant::now() + std::time::Duration::from_nanos(limit.nanos());
-    while Instant::now() < late {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status);
-        }
-        let left = late.saturating_duration_since(Instant::now());
-        std::thread::sleep(left.min(std::time::Duration::from_millis(50)));
+    // Not by looking again and again: jobs would wait for that.
+    if let Ok(None) = child.try_wait() {
+        let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok()?;
+        let wait = Timespec::try_from(std::time::Duration::from_nanos(limit.nanos())).ok()?;
+        let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&wait));
     }
-    None
+    child.try_wait().ok().flatten()
 }
 
 /// Runs the case of this name, in this process.
@@ -182,6 +204,7 @@ pub(crate) fn one(
     let settings = kernel::Settings::default();
     let outcome = kernel::run(plan, &set, works, &settings, &Silent, &mut sink, |_| {})?;
     sink.finish()?;
+    println!("guest: {}: time zero is {} ns", case.name, outcome.origin);
     Ok(outcome)
 }
 

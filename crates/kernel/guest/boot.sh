@@ -5,6 +5,7 @@
 # Usage: sh crates/kernel/guest/boot.sh DIRECTORY INITRAMFS OUTPUT [xeon]; what the guest writes to
 # its port goes into OUTPUT, its console to standard output. It has 4 processors, or with `xeon` the
 # 24 of the machine of 002 and 003: 4 sockets that share an L3 each, of 3 pairs that share an L2.
+# TRACE=sched:sched_switch,… has the kernel's tracer on; each case brings out what it has seen.
 set -eu
 fetched=$1
 initramfs=$2
@@ -42,6 +43,8 @@ quick="lpj=10000000 tsc=reliable mitigations=off nokaslr no_timer_check nowatchd
 rcupdate.rcu_expedited=1 cryptomgr.notests random.trust_cpu=on audit=0 numa=off"
 # DAMON looks at memory for milliseconds on end, in a thread that goes before jobs.
 quick="$quick initcall_blacklist=cmos_init damon_stat.enabled=0"
+# The kernel's own tracer, for finding out who had a processor when a decision was late.
+if [ -n "${TRACE:-}" ]; then quick="$quick trace_event=$TRACE trace_clock=mono trace_buf_size=16M"; fi
 # shellcheck disable=SC2086 # options
 exec timeout "${WARMSET_GUEST_SECONDS:-900}" sh "$(dirname "$0")/tool.sh" "$fetched" \
     qemu-system-x86_64 -L "$share/qemu" -L "$share/seabios" \
