@@ -50,59 +50,50 @@ static u64 next_of_turn(u32 index, u32 turn, u64 number)
 	return ((others + 1) * p->whole + (p->whole - p->part) - 1) / (p->whole - p->part) - 1;
 }
 
-static bool is_candidate(u32 index, u32 domain)
+/* A task waits for a processor of its domain, or does so no more: after each change of what is asked
+ * here.
+ */
+static void place(u32 index)
 {
 	const struct task *t = &tasks[at(index)];
+	u64 *word = &domains[bounded(t->home)].waiting[at(index) / 64], bit = 1ULL << (index & 63);
 
-	return t->home == domain && t->current && !t->held && !t->blocked && t->link == NONE &&
-	       !t->chosen;
+	if (t->current && !t->held && !t->blocked && t->link == NONE && !t->chosen)
+		*word |= bit;
+	else
+		*word &= ~bit;
 }
 
 /* The first of the ready jobs of a domain that have no processor, by key. */
 static s32 first_waiting(u32 domain)
 {
 	s32 best = NONE;
-	u32 i;
+	u32 word, bit;
 
-	bpf_for(i, 0, plan.tasks) {
-		if (is_candidate(i, domain) && (best == NONE || before(i, best)))
-			best = i;
+	bpf_for(word, 0, TASK_WORDS) {
+		for_bits(bit, domains[bounded(domain)].waiting[word % TASK_WORDS]) {
+			u32 index = word * 64 + bit;
+
+			if (best == NONE || before(index, best))
+				best = index;
+		}
 	}
 	return best;
 }
 
 /* The last of the jobs that have a processor of a domain, by key; none: NONE. */
-static s32 last_linked(u64 set)
+static s32 last_linked(u32 domain)
 {
 	s32 worst = NONE;
 	u32 cpu;
 
-	bpf_for(cpu, 0, MAX_CPUS) {
+	for_bits(cpu, domains[bounded(domain)].linked) {
 		s32 link = cpus[cpu].link;
 
-		if (!(set >> cpu & 1) || link == NONE)
-			continue;
 		if (worst == NONE || before(worst, link))
 			worst = link;
 	}
 	return worst;
-}
-
-static u64 free_of(u64 set)
-{
-	u64 free = 0;
-	u32 cpu;
-
-	bpf_for(cpu, 0, MAX_CPUS) {
-		if ((set >> cpu & 1) && cpus[cpu].link == NONE)
-			free |= 1ULL << cpu;
-	}
-	return free;
-}
-
-static s32 lowest(u64 set)
-{
-	return set ? __builtin_ctzll(set) : NONE;
 }
 
 /* The free processor that is nearest to where the task was, the lowest of several. */
@@ -136,37 +127,20 @@ static void link_to(u32 index, s32 cpu)
 	t->link = slot;
 	t->last = slot;
 	cpus[slot].link = index;
+	domains[bounded(t->home)].linked |= 1ULL << slot;
+	place(index);
 }
 
 static void unlink_task(u32 index)
 {
 	struct task *t = &tasks[at(index)];
 
-	if (t->link >= 0 && t->link < MAX_CPUS)
+	if (t->link >= 0 && t->link < MAX_CPUS) {
 		cpus[t->link].link = NONE;
-	t->link = NONE;
-}
-
-/* The first by key of the ready jobs of a server, of which one may be linked to `cpu`; no server or
- * no job: NONE.
- */
-static s32 first_of_server(u32 domain, s32 server, s32 cpu)
-{
-	s32 best = NONE;
-	u32 i;
-
-	if (server == NONE)
-		return NONE;
-	bpf_for(i, 0, plan.tasks) {
-		const struct task *t = &tasks[at(i)];
-
-		if (t->home != domain || plan.task[at(i)].server != (u32)server || !t->current ||
-		    t->blocked || (t->link != NONE && t->link != cpu))
-			continue;
-		if (best == NONE || before(i, best))
-			best = i;
+		domains[bounded(t->home)].linked &= ~(1ULL << (t->link & 63));
 	}
-	return best;
+	t->link = NONE;
+	place(index);
 }
 
 /* The changes of the timetable that are due. Those that leave a server are first, so that a server
@@ -176,7 +150,7 @@ static void turn_over(u32 domain, u64 now)
 {
 	struct domain *d = &domains[domain % MAX_DOMAINS];
 	const struct domain_plan *p = &plan.domain[domain % MAX_DOMAINS];
-	u32 i;
+	u32 i, cpu;
 
 	d->changing = 0;
 	if (!p->changes || !p->period)
@@ -189,37 +163,36 @@ static void turn_over(u32 domain, u64 now)
 	bpf_for(i, 0, MAX_CHANGES) {
 		const struct change_plan *change =
 			&plan.change[(p->first + d->change) % MAX_CHANGES];
-		u32 cpu = change->slot % MAX_CPUS;
+		u32 slot = change->slot % MAX_CPUS;
 
 		if (d->began + change->offset > now) {
 			if (d->began + change->offset < d->next)
 				d->next = d->began + change->offset;
 			break;
 		}
-		cpus[cpu].due = change->server;
-		d->changing |= 1ULL << cpu;
+		cpus[slot].due = change->server;
+		d->changing |= 1ULL << slot;
 		d->change++;
 		if (d->change >= p->changes) {
 			d->change = 0;
 			d->began += p->period;
 		}
 	}
-	bpf_for(i, 0, MAX_CPUS) {
-		struct cpu *c = &cpus[i];
+	for_bits(cpu, d->changing) {
+		struct cpu *c = &cpus[cpu];
 
-		if (!(d->changing >> i & 1))
-			continue;
 		c->served = c->serves;
 		if (c->serves == c->due) {
-			d->changing &= ~(1ULL << i);
+			d->changing &= ~(1ULL << cpu);
 			continue;
 		}
 		if (c->link != NONE)
 			unlink_task(c->link);
 	}
-	bpf_for(i, 0, MAX_CPUS) {
-		if (d->changing >> i & 1)
-			cpus[i].serves = cpus[i].due;
+	for_bits(cpu, d->changing) {
+		cpus[cpu].serves = cpus[cpu].due;
+		if (cpus[cpu].serves != NONE)
+			d->served_by[at(cpus[cpu].serves)] = cpu;
 	}
 }
 
@@ -228,15 +201,27 @@ static __noinline u64 decide_servers(u32 domain)
 {
 	struct domain *d = &domains[domain % MAX_DOMAINS];
 	u64 set = plan.domain[domain % MAX_DOMAINS].cpus;
-	u32 cpu;
+	u32 word, bit, cpu;
 
 	d->changed = 0;
-	bpf_for(cpu, 0, MAX_CPUS) {
-		s32 best, link = cpus[cpu].link;
+	for_bits(cpu, set)
+		d->chosen[cpu] = cpus[cpu].link;
+	bpf_for(word, 0, TASK_WORDS) {
+		for_bits(bit, d->waiting[word % TASK_WORDS]) {
+			u32 index = word * 64 + bit, server = plan.task[at(index)].server;
+			s32 best;
 
-		if (!(set >> cpu & 1))
-			continue;
-		best = first_of_server(domain, cpus[cpu].serves, cpu);
+			cpu = d->served_by[at(server)] & (MAX_CPUS - 1);
+			if (cpus[cpu].serves != (s32)server || !(set >> cpu & 1))
+				continue;
+			best = d->chosen[cpu];
+			if (best == NONE || before(index, best))
+				d->chosen[cpu] = index;
+		}
+	}
+	for_bits(cpu, set) {
+		s32 best = d->chosen[cpu], link = cpus[cpu].link;
+
 		if (best == link)
 			continue;
 		if (link != NONE)
@@ -268,7 +253,7 @@ static __noinline u64 decide(u32 domain)
 	decisions[domain % MAX_DOMAINS]++;
 	if (plan.domain[domain % MAX_DOMAINS].changes)
 		return decide_servers(domain);
-	d->free = free_of(set);
+	d->free = set & ~d->linked;
 	d->left = d->free;
 	d->count = 0;
 	d->changed = 0;
@@ -279,7 +264,7 @@ static __noinline u64 decide(u32 domain)
 			break;
 		/* `left` has one bit less for each that is chosen. */
 		if (!d->left) {
-			worst = last_linked(set);
+			worst = last_linked(domain);
 			if (worst == NONE || !before(best, worst))
 				break;
 			d->free |= 1ULL << (tasks[at(worst)].link & 63);
@@ -288,6 +273,7 @@ static __noinline u64 decide(u32 domain)
 			d->left &= d->left - 1;
 		}
 		tasks[at(best)].chosen = 1;
+		place(best);
 		d->chosen[d->count % MAX_CPUS] = best;
 		d->count++;
 	}
@@ -324,18 +310,6 @@ static __noinline u64 decide(u32 domain)
 	return d->changed;
 }
 
-/* The domain of a processor. */
-static u32 domain_of(u32 cpu)
-{
-	u32 i, found = 0;
-
-	bpf_for(i, 0, plan.domains) {
-		if (plan.domain[i % MAX_DOMAINS].cpus >> (cpu & 63) & 1)
-			found = i % MAX_DOMAINS;
-	}
-	return found;
-}
-
 /* A processor may have no job any more. Returns whether that is new. */
 static bool become_idle(u32 cpu)
 {
@@ -353,12 +327,12 @@ static u64 unsettled_of(u64 set)
 	u64 unsettled = 0;
 	u32 cpu;
 
-	bpf_for(cpu, 0, MAX_CPUS) {
+	for_bits(cpu, set) {
 		const struct cpu *c = &cpus[cpu];
 		/* To the schedule it still has the job in which it was interrupted. */
 		s32 has = c->on != NONE ? c->on : c->interrupted;
 
-		if ((set >> cpu & 1) && has != c->link)
+		if (has != c->link)
 			unsettled |= 1ULL << cpu;
 	}
 	return unsettled;
@@ -387,13 +361,11 @@ static __noinline u64 choose(u32 domain)
 
 	d->changed = 0;
 	decisions[domain % MAX_DOMAINS]++;
-	bpf_for(cpu, 0, MAX_CPUS) {
+	for_bits(cpu, set) {
 		u64 index = choice->task[cpu];
 		const struct task *t = &tasks[at(index)];
 		s32 want = NONE;
 
-		if (!(set >> cpu & 1))
-			continue;
 		if (index < MAX_TASKS && t->home == domain && t->current && !t->blocked &&
 		    t->number == choice->job[cpu])
 			want = index;
@@ -404,11 +376,10 @@ static __noinline u64 choose(u32 domain)
 			unlink_task(cpus[cpu].link);
 		d->changed |= 1ULL << cpu;
 	}
-	bpf_for(cpu, 0, MAX_CPUS) {
+	for_bits(cpu, set) {
 		if ((d->changed >> cpu & 1) && d->chosen[cpu] != NONE)
 			link_to(d->chosen[cpu], cpu);
-		if (set >> cpu & 1)
-			cpus[cpu].deliberate = choice->deliberate >> cpu & 1;
+		cpus[cpu].deliberate = choice->deliberate >> cpu & 1;
 	}
 	return d->changed;
 }
@@ -418,10 +389,8 @@ static __noinline int call(u64 set)
 {
 	u32 cpu;
 
-	bpf_for(cpu, 0, MAX_CPUS) {
-		if (set >> cpu & 1)
-			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
-	}
+	for_bits(cpu, set)
+		scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
 	return 0;
 }
 

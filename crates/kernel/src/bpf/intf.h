@@ -19,6 +19,8 @@ enum {
 	MAX_NUMBER = 1024,
 	/* Sets of processors that widen, from a processor itself to its whole domain. */
 	MAX_LEVELS = 6,
+	/* Tasks by words of bits. */
+	TASK_WORDS = MAX_TASKS / 64,
 	/* The longest message of the kernel that is kept. */
 	MESSAGE = 256,
 };

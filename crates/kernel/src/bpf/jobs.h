@@ -40,6 +40,7 @@ static void begin(u32 index)
 	t->held = 0;
 	t->seen = NONE;
 	set_part(index, 0);
+	place(index);
 	page->number = t->number;
 	page->given = t->number + 1;
 	page->release = release;
@@ -61,10 +62,10 @@ static void finish(u32 index)
 	struct task *t = &tasks[at(index)];
 	u32 home;
 
-	unlink_task(index);
-	t->number++;
 	t->current = 0;
 	t->shown = 0;
+	unlink_task(index);
+	t->number++;
 	home = home_of(index, t->number);
 	if (home != t->home)
 		/* Whoever sees it has seen the rest. */
@@ -81,10 +82,8 @@ static __noinline int tell_ways(u64 set, u64 now, u32 kind)
 {
 	u32 cpu;
 
-	bpf_for(cpu, 0, MAX_CPUS) {
-		if (set >> cpu & 1)
-			tell(now, cpu, kind, NO_TASK, 0, IPI_LATENCY, 0);
-	}
+	for_bits(cpu, set)
+		tell(now, cpu, kind, NO_TASK, 0, IPI_LATENCY, 0);
 	return 0;
 }
 
@@ -262,6 +261,7 @@ static __noinline int arrive(u32 index)
 		opens = t->opens;
 		if (opens <= now) {
 			t->held = 0;
+			place(index);
 			changed = decide(domain);
 		}
 	}
@@ -365,9 +365,9 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 		} else if (t->current && t->shown && t->executed >= t->slice_end) {
 			number = t->number;
 			executed = t->executed;
-			unlink_task(index);
 			t->shown = 0;
 			t->held = 1;
+			unlink_task(index);
 			set_part(index, t->part + 1);
 			changed = decide(domain);
 			pushed = true;

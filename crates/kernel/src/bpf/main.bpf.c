@@ -33,6 +33,7 @@ extern void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 fl
 extern s32 scx_bpf_create_dsq(u64 dsq, s32 node) __ksym;
 extern bool scx_bpf_dsq_move_to_local(u64 dsq) __ksym;
 extern s32 scx_bpf_dsq_nr_queued(u64 dsq) __ksym;
+extern s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 extern void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 extern void scx_bpf_error_bstr(char *format, u64 *data, u32 size) __ksym;
 extern bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *set) __ksym;
@@ -57,47 +58,85 @@ static __noinline int tell_servers(u32 domain, u64 now)
 	u64 changing = domains[domain % MAX_DOMAINS].changing;
 	u32 cpu;
 
-	bpf_for(cpu, 0, MAX_CPUS) {
-		if ((changing >> cpu & 1) && cpus[cpu].served != NONE)
+	for_bits(cpu, changing) {
+		if (cpus[cpu].served != NONE)
 			tell(now, cpu, SERVER_END, NO_TASK, 0, cpus[cpu].served, 0);
 	}
-	bpf_for(cpu, 0, MAX_CPUS) {
-		if ((changing >> cpu & 1) && cpus[cpu].serves != NONE)
+	for_bits(cpu, changing) {
+		if (cpus[cpu].serves != NONE)
 			tell(now, cpu, SERVER_BEGIN, NO_TASK, 0, cpus[cpu].serves, 0);
 	}
+	return 0;
+}
+
+/* The next job of a task that a domain releases is this one or a later one. */
+static void await(u32 index, u32 turn, u64 number)
+{
+	struct task *t = &tasks[at(index)];
+	u64 next = next_of_turn(index, turn, number);
+
+	t->next[turn & 1] = next;
+	t->when[turn & 1] = next == NEVER ? NEVER : release_of(index, next);
+}
+
+static u64 when_of(const struct domain *d, u32 entry)
+{
+	u32 what = d->heap[entry % (2 * MAX_TASKS)];
+
+	return tasks[at(what / 2)].when[what & 1];
+}
+
+/* What is at this place of the heap may be later than what is below it: puts that right. The place is
+ * in memory, as the verifier would follow each value of a register.
+ */
+static __noinline int settle_heap(u32 domain, u32 from)
+{
+	struct domain *d = &domains[bounded(domain)];
+	u32 i, moved = d->heap[from % (2 * MAX_TASKS)];
+	u64 when = tasks[at(moved / 2)].when[moved & 1];
+
+	d->hole = from;
+	bpf_for(i, 0, 10) {
+		u32 child = 2 * d->hole + 1;
+
+		if (child >= d->entries)
+			break;
+		if (child + 1 < d->entries && when_of(d, child + 1) < when_of(d, child))
+			child++;
+		if (when_of(d, child) >= when)
+			break;
+		d->heap[d->hole % (2 * MAX_TASKS)] = d->heap[child % (2 * MAX_TASKS)];
+		d->hole = child;
+	}
+	d->heap[d->hole % (2 * MAX_TASKS)] = moved;
 	return 0;
 }
 
 /* Releases all that is due in a domain, with its lock held, and finds out when the next release is. */
 static __noinline int release_due(u32 domain, u64 now)
 {
-	struct domain *d = &domains[domain % MAX_DOMAINS];
+	struct domain *d = &domains[bounded(domain)];
 	u32 i;
 
-	d->next = NEVER;
 	d->fresh_count = 0;
-	bpf_for(i, 0, 2 * plan.tasks) {
-		u32 index = at(i / 2), turn = i & 1;
+	bpf_for(i, 0, MAX_TASKS) {
+		u32 what = d->heap[0], index = at(what / 2), turn = what & 1;
 		struct task *t = &tasks[index];
-		u64 number = t->next[turn], due;
+		u64 number = t->next[turn];
 
-		if (plan.task[index].home[turn] != domain || number == NEVER)
-			continue;
-		due = release_of(index, number);
-		if (due < plan.horizon && due <= now) {
-			t->next[turn] = next_of_turn(index, turn, number + 1);
-			if (t->home == domain && !t->current && t->number == number)
-				begin(index);
-			d->fresh[d->fresh_count % MAX_TASKS] = index;
-			d->fresh_number[d->fresh_count % MAX_TASKS] = number;
-			d->fresh_count++;
-			if (t->next[turn] == NEVER)
-				continue;
-			due = release_of(index, t->next[turn]);
-		}
-		if (due < plan.horizon && due < d->next)
-			d->next = due;
+		if (!d->entries || t->when[turn] > now || t->when[turn] >= plan.horizon)
+			break;
+		await(index, turn, number + 1);
+		settle_heap(domain, 0);
+		if (t->home == domain && !t->current && t->number == number)
+			begin(index);
+		d->fresh[d->fresh_count % MAX_TASKS] = index;
+		d->fresh_number[d->fresh_count % MAX_TASKS] = number;
+		d->fresh_count++;
 	}
+	d->next = d->entries ? when_of(d, 0) : NEVER;
+	if (d->next >= plan.horizon)
+		d->next = NEVER;
 	return 0;
 }
 
@@ -186,6 +225,35 @@ s32 BPF_PROG(warmset_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_f
 	return prev_cpu;
 }
 
+/* Is it the thread that takes the events? */
+static bool is_behind(const struct task_struct *p)
+{
+	return !over && plan.loader && p->pid == plan.loader;
+}
+
+/* The thread that takes the events can run. It goes behind all jobs: a processor that is linked to
+ * none takes it. (As an ordinary thread it would go before them, and whatever it does a job waits
+ * for.) When it comes to nothing for a while, its process makes it an ordinary one.
+ */
+static __noinline int stay_behind(s32 here)
+{
+	u32 i;
+
+	if (slot_of(here) == NONE) {
+		scx_bpf_kick_cpu(here, 0);
+		return 0;
+	}
+	bpf_for(i, 0, plan.domains) {
+		u64 free = plan.domain[bounded(i)].cpus & ~domains[bounded(i)].linked;
+
+		if (free) {
+			scx_bpf_kick_cpu(cpu_of(lowest(free)), 0);
+			break;
+		}
+	}
+	return 0;
+}
+
 /* A task can run and is on no processor: it comes into custody. */
 SEC("struct_ops/enqueue")
 void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
@@ -196,6 +264,11 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 	u32 domain;
 	s32 index = known(p, &domain, &lock), link, cpu = 0;
 
+	if (index < 0 && is_behind(p)) {
+		scx_bpf_dsq_insert(p, BEHIND, SCX_SLICE_DFL, enq_flags);
+		stay_behind(scx_bpf_task_cpu(p));
+		return;
+	}
 	if (index < 0 || index >= MAX_TASKS) {
 		/* No task of the plan, or the run is over: first come, first served. */
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
@@ -211,6 +284,7 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 	tasks[index].began = now;
 	if (tasks[index].blocked) {
 		tasks[index].blocked = 0;
+		place(index);
 		woke = tasks[index].current && tasks[index].seen != NONE;
 		job = tasks[index].number;
 		cpu = tasks[index].seen;
@@ -269,6 +343,8 @@ static __noinline int let_go(s32 cpu)
 	bool again = false;
 	u32 i;
 
+	if (scx_bpf_dsq_move_to_local(BEHIND))
+		return 0;
 	bpf_for(i, 0, plan.tasks) {
 		if (scx_bpf_dsq_move_to_local(at(i)))
 			return 0;
@@ -290,11 +366,15 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 		let_go(cpu);
 		return;
 	}
-	if (slot < 0 || slot >= MAX_CPUS)
+	if (slot < 0 || slot >= MAX_CPUS) {
+		scx_bpf_dsq_move_to_local(BEHIND);
 		return;
+	}
 	index = cpus[slot].link;
-	if (index < 0 || index >= MAX_TASKS)
+	if (index < 0 || index >= MAX_TASKS) {
+		scx_bpf_dsq_move_to_local(BEHIND);
 		return;
+	}
 	if (prev && prev->pid == plan.thread[index]) {
 		prev->scx.slice = SCX_SLICE_INF;
 		return;
@@ -335,6 +415,9 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	if (over && p->scx.slice > SCX_SLICE_DFL)
 		/* It comes from custody, and others may be left there. */
 		p->scx.slice = SCX_SLICE_DFL;
+	/* A job may have been linked here, and this processor called, since it looked for one. */
+	if (index < 0 && is_behind(p) && cpu < MAX_CPUS && cpus[cpu].link != NONE)
+		scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
 	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS)
 		return;
 	now = clock();
@@ -403,8 +486,10 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	account(t, now);
 	t->on = NONE;
 	cpus[cpu].on = NONE;
-	if (!runnable)
+	if (!runnable) {
 		t->blocked = 1;
+		place(index);
+	}
 	ended = take_done(index, &news);
 	if (ended)
 		/* Its end is shown here, in any case. */
@@ -498,7 +583,7 @@ void BPF_PROG(warmset_update_idle, s32 cpu, bool idle)
 		cpus[slot].idle = 1;
 		return;
 	}
-	domain = domain_of(slot);
+	domain = cpus[slot].domain;
 	lock = bpf_map_lookup_elem(&locks, &domain);
 	if (!lock)
 		return;
@@ -545,7 +630,7 @@ s32 BPF_PROG(warmset_init)
 		if (error)
 			return error;
 	}
-	return 0;
+	return scx_bpf_create_dsq(BEHIND, NONE);
 }
 
 /* The thread that has loaded the program is dead. Its process dies, too, and with the last of its
@@ -580,17 +665,26 @@ int warmset_start(struct request *request)
 {
 	u32 domain = request->domain, cpu, i;
 	struct timer *timer;
+	struct domain *d;
 	u64 set;
 
 	if (domain >= MAX_DOMAINS)
 		return 1;
+	d = &domains[bounded(domain)];
 	bpf_for(i, 0, 2 * plan.tasks) {
 		u32 index = at(i / 2), turn = i & 1;
 
-		if (plan.task[index].home[turn] == domain)
-			tasks[index].next[turn] = next_of_turn(index, turn, 0);
 		tasks[index].home = home_of(index, 0);
+		if (plan.task[index].home[turn] != domain)
+			continue;
+		await(index, turn, 0);
+		d->heap[d->entries % (2 * MAX_TASKS)] = 2 * index + turn;
+		d->entries++;
 	}
+	bpf_for(i, 0, MAX_TASKS)
+		settle_heap(domain, MAX_TASKS - 1 - i);
+	bpf_for(i, 0, MAX_TASKS)
+		d->served_by[at(i)] = NONE;
 	bpf_for(i, 0, plan.tasks) {
 		u32 key = at(i);
 
@@ -607,6 +701,7 @@ int warmset_start(struct request *request)
 
 		if (!(set >> cpu & 1))
 			continue;
+		cpus[cpu].domain = domain;
 		timer = bpf_map_lookup_elem(&budgets, &key);
 		if (!timer || bpf_timer_init(&timer->timer, &budgets, CLOCK_MONOTONIC))
 			return 2;

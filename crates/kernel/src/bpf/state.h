@@ -6,6 +6,8 @@
 
 #define NONE (-1)
 #define NEVER (~0ULL)
+/* The queue behind all jobs; below are those of tasks. */
+#define BEHIND MAX_TASKS
 
 /* The place of a task in the tables; within them whatever the index is, as the verifier asks. */
 static u32 at(u32 index)
@@ -19,6 +21,39 @@ static u32 bounded(u32 domain)
 	asm volatile("" : "+r"(domain));
 	return domain & (MAX_DOMAINS - 1);
 }
+
+static s32 lowest(u64 set)
+{
+	return set ? __builtin_ctzll(set) : NONE;
+}
+
+/* Takes the lowest bit out of a set that is not empty. */
+static __always_inline bool take_lowest(u64 *set, u32 *bit)
+{
+	u32 low;
+
+	if (!*set)
+		return false;
+	low = __builtin_ctzll(*set);
+	/* The verifier has to see the bound here, whatever the compiler knows. */
+	asm volatile("" : "+r"(low));
+	*bit = low & 63;
+	*set &= *set - 1;
+	return true;
+}
+
+/* For each bit of a set, the lowest first. It takes as long as there are bits: a loop over all
+ * processors or tasks, a few hundred instructions each time, is what decisions were late for.
+ */
+#define for_bits(bit, set) for_bits_as(bit, set, __COUNTER__)
+#define for_bits_as(bit, set, unique) for_bits_by(bit, set, unique)
+#define for_bits_by(bit, set, unique)                                \
+	u64 rest_##unique = (set);                                   \
+	u32 step_##unique;                                           \
+	bpf_for(step_##unique, 0, 64)                                \
+		if (!take_lowest(&rest_##unique, &(bit)))            \
+			break;                                       \
+		else
 
 /* Kinds of events: `trace::EventKind`. */
 enum kind {
@@ -55,8 +90,9 @@ enum kind {
 struct task {
 	/* How many jobs have ended, which is the number of the current one. */
 	u64 number;
-	/* By the domains of the plan: the next job that it releases. */
+	/* By the domains of the plan: the next job that it releases, and when; NEVER: none. */
 	u64 next[2];
+	u64 when[2];
 	/* Of the current job. */
 	u64 deadline;
 	u64 executed;
@@ -113,6 +149,8 @@ struct cpu {
 	s32 due;
 	/* The server that it served before the change that is to be told. */
 	s32 served;
+	/* Its domain. */
+	u32 domain;
 	/* It is left idle although a job is ready. */
 	u32 deliberate;
 	/* The task that it ran when something of another class took it: to the schedule it still runs
@@ -122,6 +160,10 @@ struct cpu {
 };
 
 struct domain {
+	/* Bits of tasks: their jobs could run here, and have no processor (`place`). */
+	u64 waiting[TASK_WORDS];
+	/* Slots that are linked to a task. */
+	u64 linked;
 	/* Slots without a job; of those, as many as there are jobs to choose for; changed links. */
 	u64 free;
 	u64 left;
@@ -142,6 +184,14 @@ struct domain {
 	u32 fresh_count;
 	/* Tasks that are chosen in the decision that is under way. */
 	s32 chosen[MAX_CPUS];
+	/* By server, the slot that serves it or did so last. */
+	s32 served_by[MAX_TASKS];
+	/* What this domain releases: twice a task, plus one for its second domain. Those of the
+	 * entries `2 n + 1` and `2 n + 2` are no earlier than that of the entry `n` (a heap).
+	 */
+	u16 heap[2 * MAX_TASKS];
+	u32 entries;
+	u32 hole;
 	/* Tasks with jobs that the timer releases at this moment. */
 	u32 fresh[MAX_TASKS];
 	u64 fresh_number[MAX_TASKS];
