@@ -48,6 +48,11 @@ impl Collector {
         }
     }
 
+    /// How many are not handed on yet.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Hands on what is settled at this time, and is no later than the last moment of the run.
     pub fn hand_on(&mut self, now: Instant, last: Instant, sink: &mut impl Sink) {
         let until = Instant::from_nanos(now.nanos().saturating_sub(SETTLED.nanos()));

@@ -3,6 +3,7 @@
 //!
 //! On every way out the program is unloaded first, so that all threads are ordinary ones again.
 
+use crate::behind::Behind;
 use crate::collect::{Collector, SETTLED};
 use crate::intf::Plan;
 use crate::loaded::{EVENTS, Loaded};
@@ -29,9 +30,10 @@ const BEFORE: Duration = Duration::from_millis(50);
 const TO_COME_IN: Duration = Duration::from_secs(10);
 /// How long it is waited for jobs that were told to end.
 const TO_END: Duration = Duration::from_secs(5);
-/// How often events are taken. The thread that does it is an ordinary one, and those go before all
-/// jobs of this class: so it takes few of them at a time.
+/// How often events are taken.
 const EVERY: Duration = Duration::from_millis(20);
+/// So many may wait to be put in order while jobs wait for the thread that does it.
+const MOST_WAITING: usize = 1 << 20;
 
 /// Carries out a plan; `works`: what the jobs of each task do. `flush` is called every second.
 ///
@@ -254,6 +256,7 @@ fn course<S: Sink>(
     })
     .map_err(unreadable)?;
     let ring = ring.build().map_err(unreadable)?;
+    let behind = Behind::all(&plan.cpus);
     let horizon = Instant::from_nanos(plan.horizon);
     watch.begin("running", plan.horizon / 1_000_000_000);
     let mut seconds = 0;
@@ -270,11 +273,14 @@ fn course<S: Sink>(
             false => (plan.origin.saturating_sub(clock())).clamp(1, EVERY.nanos()),
         };
         realtime::sleep(Duration::from_nanos(wait));
+        let brief = behind.is_pressed() && collector.borrow().waiting() < MOST_WAITING;
         ring.consume().map_err(unreadable)?;
         let now = Instant::from_nanos(clock().saturating_sub(plan.origin));
-        collector.borrow_mut().hand_on(now, horizon, sink);
         let second = now.nanos() / 1_000_000_000;
-        if second > seconds {
+        if !brief {
+            collector.borrow_mut().hand_on(now, horizon, sink);
+        }
+        if second > seconds && !brief {
             watch.advance(second - seconds);
             seconds = second;
             flush(sink);
@@ -284,7 +290,9 @@ fn course<S: Sink>(
         if interrupted || failed {
             break;
         }
+        behind.rest();
     }
+    drop(behind);
     // No job is released at the horizon or later, and nobody decides: it is no part of the trace.
     let end = Instant::from_nanos(clock().saturating_sub(plan.origin)).min(horizon);
     // All that was stamped before the end is in the ring by then.

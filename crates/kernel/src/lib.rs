@@ -10,6 +10,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "load")]
+mod behind;
 pub mod collect;
 #[cfg(feature = "load")]
 mod engine;

@@ -13,7 +13,7 @@ use sys::memory::Mapping;
 use workload::Work;
 
 /// `SCHED_EXT` of the kernel.
-const SCHED_EXT: i32 = 7;
+pub(crate) const SCHED_EXT: i32 = 7;
 
 /// What workers and the engine share.
 #[derive(Debug)]

@@ -1,0 +1,110 @@
+//! The thread that takes the events goes behind all jobs.
+//!
+//! As an ordinary thread it would go before them: whatever it does then, a job waits for. So it is of
+//! the class of the jobs while they run, and the program in the kernel gives it processors that have
+//! no job. Where all have one for longer than [`PATIENCE`], a guard makes it an ordinary thread for
+//! once, and it takes the events and puts off what is made of them.
+
+use crate::worker::SCHED_EXT;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// `SCHED_OTHER`.
+const ORDINARY: i32 = 0;
+/// How often the guard looks, and how often it has to see nothing. The ring has room for what some
+/// seconds bring.
+const LOOKS: Duration = Duration::from_millis(100);
+const PATIENCE: u32 = 2;
+
+#[derive(Debug, Default)]
+struct Known {
+    /// How often the thread has come to its work.
+    steps: AtomicU64,
+    /// The guard has made it an ordinary one.
+    pressed: AtomicBool,
+    over: AtomicBool,
+}
+
+/// As long as this is there, the thread that has made it is behind all jobs.
+#[derive(Debug)]
+pub(crate) struct Behind {
+    known: Arc<Known>,
+    guard: Option<JoinHandle<()>>,
+}
+
+impl Behind {
+    /// The calling thread, which has loaded the program, goes behind all jobs. One that is no ordinary
+    /// thread, may run on none of these processors, or has no right to another class stays what it
+    /// is: its events come all the same.
+    pub fn all(cpus: &[u32]) -> Self {
+        let known = Arc::new(Known::default());
+        let is_ordinary = sys::scheduling::get(0).is_ok_and(|(policy, _)| policy == ORDINARY);
+        let may = machine::realtime::affinity()
+            .is_ok_and(|may| may.iter().any(|cpu| cpus.contains(&cpu.0)));
+        let guard = (is_ordinary && may)
+            .then(|| guard(&known))
+            .and_then(Result::ok);
+        let behind = Behind { known, guard };
+        behind.go_back();
+        behind
+    }
+
+    fn go_back(&self) {
+        if self.guard.is_some() {
+            // Where it is refused, it stays ordinary.
+            let _ = sys::scheduling::set(0, SCHED_EXT, 0);
+        }
+    }
+
+    /// The thread has come to its work. Returns whether jobs wait for it, so that it is to be brief.
+    pub fn is_pressed(&self) -> bool {
+        self.known.steps.fetch_add(1, Ordering::AcqRel);
+        self.known.pressed.load(Ordering::Acquire)
+    }
+
+    /// The work is done for now.
+    pub fn rest(&self) {
+        if self.known.pressed.swap(false, Ordering::AcqRel) {
+            self.go_back();
+        }
+    }
+}
+
+impl Drop for Behind {
+    fn drop(&mut self) {
+        let Some(guard) = self.guard.take() else {
+            return;
+        };
+        // Before it waits for anybody, as nobody looks after it any more.
+        let _ = sys::scheduling::set(0, ORDINARY, 0);
+        self.known.over.store(true, Ordering::Release);
+        guard.thread().unpark();
+        // It does nothing that could panic.
+        let _ = guard.join();
+    }
+}
+
+fn guard(known: &Arc<Known>) -> std::io::Result<JoinHandle<()>> {
+    let thread = rustix::thread::gettid().as_raw_nonzero().get();
+    let known = Arc::clone(known);
+    let watch = move || {
+        let (mut seen, mut same) = (0, 0);
+        while !known.over.load(Ordering::Acquire) {
+            std::thread::park_timeout(LOOKS);
+            let steps = known.steps.load(Ordering::Acquire);
+            same = if steps == seen { same + 1 } else { 0 };
+            seen = steps;
+            if same >= PATIENCE && !known.over.load(Ordering::Acquire) {
+                same = 0;
+                known.pressed.store(true, Ordering::Release);
+                let _ = sys::scheduling::set(thread, ORDINARY, 0);
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("guard".to_owned())
+        .stack_size(64 << 10)
+        .spawn(watch)
+}
