@@ -29,7 +29,7 @@ const LATENCY: &str = "release to first instruction:";
 
 const SET: &str = "random:6:2.2:21";
 
-const CALLS: [Call; 6] = [
+const CALLS: [Call; 8] = [
     Call {
         name: "platform",
         set: "",
@@ -52,7 +52,51 @@ const CALLS: [Call; 6] = [
             "--jobs-end",
             "clock",
             "--tolerance",
-            "5ms",
+            "2ms",
+            "--trace",
+            "TRACE",
+        ],
+        status: &[0],
+        says: &["by the kernel's scheduler", "decisions in the kernel"],
+    },
+    Call {
+        name: "run-nps-f",
+        set: SET,
+        words: &[
+            "run",
+            "SET",
+            "--engine",
+            "kernel",
+            "--policy",
+            "nps-f",
+            "--for",
+            "1s",
+            "--jobs-end",
+            "clock",
+            "--tolerance",
+            "2ms",
+            "--trace",
+            "TRACE",
+        ],
+        status: &[0],
+        says: &["by the kernel's scheduler", "decisions in the kernel"],
+    },
+    Call {
+        name: "run-c-nps-f",
+        set: SET,
+        words: &[
+            "run",
+            "SET",
+            "--engine",
+            "kernel",
+            "--policy",
+            "c-nps-f",
+            "--for",
+            "1s",
+            "--jobs-end",
+            "clock",
+            "--tolerance",
+            "2ms",
             "--trace",
             "TRACE",
         ],
