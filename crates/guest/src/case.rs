@@ -1,8 +1,11 @@
 //! What is tried in the guest: lines of a file, each a case.
 //!
-//! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]`: the set is
-//! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms, or the name of
-//! a file of the guest; each task has a working set of that size. A case whose name begins with `sim-` is compared with the simulator.
+//! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
+//! [tolerance=TIME] [usual=TIME]`: the set is `random:N:U:SEED`, N tasks of total utilization U with
+//! periods from 10 ms to 60 ms, or the name of a file of the guest; each task has a working set of
+//! that size. Decisions may be overdue by `tolerance`, those of a thousand but one by `usual`; without
+//! a word by what the judge allows every case. A case whose name begins with `sim-` is compared with
+//! the simulator.
 
 use generate::{Amount, Method, Range, Recipe};
 use model::{Bytes, Details, Duration, Enforcement, Error, Ratio, Result, TaskSet};
@@ -28,6 +31,10 @@ pub struct Case {
     pub kill: Option<Duration>,
     /// The working set of each task; policies that ask for none need none.
     pub wss: Option<Bytes>,
+    /// How long a decision may be overdue, where that is not what the judge allows every case.
+    pub tolerance: Option<Duration>,
+    /// The same of those of a thousand but one.
+    pub usual: Option<Duration>,
 }
 
 /// Reads a file of cases. Empty lines and those that begin with `#` say nothing.
@@ -58,6 +65,8 @@ fn one(line: &str) -> Result<Case> {
         execution: "0.9".parse()?,
         kill: None,
         wss: None,
+        tolerance: None,
+        usual: None,
     };
     for word in words {
         match word.split_once('=') {
@@ -65,6 +74,8 @@ fn one(line: &str) -> Result<Case> {
             Some(("execution", part)) => case.execution = part.parse()?,
             Some(("kill", after)) => case.kill = Some(after.parse()?),
             Some(("wss", size)) => case.wss = Some(size.parse()?),
+            Some(("tolerance", time)) => case.tolerance = Some(time.parse()?),
+            Some(("usual", time)) => case.usual = Some(time.parse()?),
             _ => return Err(bad()),
         }
     }
@@ -126,10 +137,14 @@ mod tests {
     #[test]
     fn lines_are_cases() {
         let text = "# a remark\n\nx g-edf 1s random:5:1.5:7 enforcement=exact execution=1.2\n\
-                    y ca-edf 1s random:5:1.5:7 wss=2MiB\n";
+                    y ca-edf 1s random:5:1.5:7 wss=2MiB tolerance=3ms usual=2ms\n";
         let cases = read(text).unwrap();
         assert_eq!(cases.len(), 2);
         assert_eq!(cases[0].enforcement, Enforcement::Exact);
+        let allowed = |case: &Case| (case.tolerance, case.usual);
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert_eq!(allowed(&cases[0]), (None, None));
+        assert_eq!(allowed(&cases[1]), (ms(3), ms(2)));
         let set = cases[0].tasks(|_| unreachable!()).unwrap();
         assert_eq!(set.len(), 5);
         assert_eq!(set, cases[0].tasks(|_| unreachable!()).unwrap());

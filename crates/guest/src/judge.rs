@@ -15,8 +15,7 @@ use trace::{Checker, Event, EventKind, Overhead, Reader, Sink, VecSink, Verdict}
 pub struct Limits {
     /// How long a decision may be overdue.
     pub tolerance: Duration,
-    /// How long a choice that is made at a quantum may be on its way to a processor. Longer: where an
-    /// ordinary thread is, jobs wait, and the one that takes 10,000 events a second takes a while.
+    /// How long a choice that is made at a quantum may be on its way to a processor.
     pub way: Duration,
     /// Of all decisions that were overdue, those of a thousand but one may be so by this.
     pub usual: Duration,
@@ -31,10 +30,10 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            tolerance: Duration::from_millis(2),
-            way: Duration::from_millis(4),
-            usual: Duration::from_millis(1),
-            inverted_permille: 100,
+            tolerance: Duration::from_millis(1),
+            way: Duration::from_millis(2),
+            usual: Duration::from_micros(500),
+            inverted_permille: 50,
             decisions: 500,
             close_percent: 20,
         }

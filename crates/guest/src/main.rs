@@ -83,6 +83,11 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
                 case.policy.to_string()
             );
         } else if names.contains(&format!("{}.wtrace", case.name)) {
+            let limits = judge::Limits {
+                tolerance: case.tolerance.unwrap_or(limits.tolerance),
+                usual: case.usual.unwrap_or(limits.usual),
+                ..limits
+            };
             good &= judge_one(into, &case.name, &limits);
         } else {
             println!("{}: the guest has brought out no trace of it", case.name);
@@ -95,9 +100,11 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
         good &= judge_one(into, name, &limits);
     }
     println!(
-        "{} cases, each decision within {} of when it was due, overdue for {} ‰ of the time in all",
+        "{} cases; where a case says nothing else, each decision within {} of when it was due, 999 of \
+         1000 within {}, overdue for {} ‰ of the time in all",
         cases.len(),
         limits.tolerance,
+        limits.usual,
         limits.inverted_permille
     );
     for (file, what) in [
