@@ -30,9 +30,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            tolerance: Duration::from_millis(1),
+            tolerance: Duration::from_millis(2),
             way: Duration::from_millis(2),
-            usual: Duration::from_micros(500),
+            usual: Duration::from_millis(1),
             inverted_permille: 50,
             decisions: 500,
             close_percent: 20,

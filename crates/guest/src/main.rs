@@ -100,8 +100,8 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
         good &= judge_one(into, name, &limits);
     }
     println!(
-        "{} cases; where a case says nothing else, each decision within {} of when it was due, 999 of \
-         1000 within {}, overdue for {} ‰ of the time in all",
+        "{} cases; where a case says nothing else, each decision within {} of when it was due, \
+         999 of 1000 within {}, overdue for {} ‰ of the time in all",
         cases.len(),
         limits.tolerance,
         limits.usual,

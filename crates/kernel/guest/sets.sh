@@ -1,16 +1,20 @@
 #!/bin/sh
 # Runs random sets of each policy in guests, 10 s each, and judges them: hours, if all is asked for.
-# What has passed is noted and not done again, until the program for the kernel changes; so it can be
-# interrupted and resumed, and done in parts.
-# Usage: sh crates/kernel/guest/sets.sh [DIRECTORY] [FIRST LAST [POLICY…]]: the seeds, and the policies.
+# What has passed is noted and not done again, until the program for the kernel changes; so it can
+# be interrupted and resumed, and done in parts.
+# Usage: sh crates/kernel/guest/sets.sh [DIRECTORY] [FIRST LAST [POLICY…]]: the seeds, the policies.
 # It needs what test.sh has made in that directory.
 set -eu
 here=$(dirname "$0")
 fetched=${1:-target/kernel}
 first=${2:-1}
 last=${3:-20}
-[ "$#" -gt 3 ] && shift 3 || set -- p-edf g-edf c-edf:size=2 p-rm p-fp:dm g-fp:dm edf-fm edf-wm nps-f \
-    c-nps-f pd2 ca-edf:cache=8MiB
+if [ "$#" -gt 3 ]; then
+    shift 3
+else
+    set -- p-edf g-edf c-edf:size=2 p-rm p-fp:dm g-fp:dm edf-fm edf-wm nps-f c-nps-f \
+        pd2 ca-edf:cache=8MiB
+fi
 guest="$fetched/init"
 [ -x "$guest" ] || { echo "kernel: no $guest: make test-kernel CASES=short first"; exit 1; }
 notes="$fetched/sets-$(cksum <"$here/../src/bpf/main.bpf.o" | cut -d' ' -f1)"

@@ -1,9 +1,9 @@
 //! The thread that takes the events goes behind all jobs.
 //!
-//! As an ordinary thread it would go before them: whatever it does then, a job waits for. So it is of
-//! the class of the jobs while they run, and the program in the kernel gives it processors that have
-//! no job. Where all have one for longer than [`PATIENCE`], a guard makes it an ordinary thread for
-//! once, and it takes the events and puts off what is made of them.
+//! As an ordinary thread it would go before them: whatever it does then, a job waits for. So it is
+//! of the class of the jobs while they run, and the program in the kernel gives it processors that
+//! have no job. Where all have one for longer than [`PATIENCE`], a guard makes it an ordinary thread
+//! for once, and it takes the events and puts off what is made of them.
 
 use crate::worker::SCHED_EXT;
 use std::sync::Arc;
@@ -35,9 +35,9 @@ pub(crate) struct Behind {
 }
 
 impl Behind {
-    /// The calling thread, which has loaded the program, goes behind all jobs. One that is no ordinary
-    /// thread, may run on none of these processors, or has no right to another class stays what it
-    /// is: its events come all the same.
+    /// The calling thread, which has loaded the program, goes behind all jobs. One that is no
+    /// ordinary thread, may run on none of these processors, or has no right to another class stays
+    /// what it is: its events come all the same.
     pub fn all(cpus: &[u32]) -> Self {
         let known = Arc::new(Known::default());
         let is_ordinary = sys::scheduling::get(0).is_ok_and(|(policy, _)| policy == ORDINARY);
@@ -58,7 +58,7 @@ impl Behind {
         }
     }
 
-    /// The thread has come to its work. Returns whether jobs wait for it, so that it is to be brief.
+    /// The thread has come to its work. Returns whether it has to be brief, as jobs wait.
     pub fn is_pressed(&self) -> bool {
         self.known.steps.fetch_add(1, Ordering::AcqRel);
         self.known.pressed.load(Ordering::Acquire)

@@ -50,8 +50,8 @@ static u64 next_of_turn(u32 index, u32 turn, u64 number)
 	return ((others + 1) * p->whole + (p->whole - p->part) - 1) / (p->whole - p->part) - 1;
 }
 
-/* A task waits for a processor of its domain, or does so no more: after each change of what is asked
- * here.
+/* A task waits for a processor of its domain, or does so no more: after each change of what is
+ * asked here.
  */
 static void place(u32 index)
 {

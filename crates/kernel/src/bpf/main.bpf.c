@@ -86,8 +86,8 @@ static u64 when_of(const struct domain *d, u32 entry)
 	return tasks[at(what / 2)].when[what & 1];
 }
 
-/* What is at this place of the heap may be later than what is below it: puts that right. The place is
- * in memory, as the verifier would follow each value of a register.
+/* What is at this place of the heap may be later than what is below it: puts that right. The place
+ * is in memory, as the verifier would follow each value of a register.
  */
 static __noinline int settle_heap(u32 domain, u32 from)
 {
