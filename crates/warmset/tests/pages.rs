@@ -95,6 +95,11 @@ const OTHERWISE: &[(&str, &str, Tried)] = &[
         "--factors 0,0.02",
         With(&[("0,0.02,0.05,0.1,0.2,0.5,1,2", "0,1")]),
     ),
+    (
+        "observations",
+        "observe DIR",
+        Read("it asks for 27 studies of files that the page describes"),
+    ),
     ("observations", "--factors", With(&[("0,1,2,4,8", "0,1")])),
     (
         "observations",
