@@ -98,8 +98,10 @@ fn guard(known: &Arc<Known>) -> std::io::Result<JoinHandle<()>> {
             seen = steps;
             if same >= PATIENCE && !known.over.load(Ordering::Acquire) {
                 same = 0;
-                known.pressed.store(true, Ordering::Release);
+                // In this order: the thread goes back when it sees that it was pressed, and would
+                // be left an ordinary one if it did so in between.
                 let _ = sys::scheduling::set(thread, ORDINARY, 0);
+                known.pressed.store(true, Ordering::Release);
             }
         }
     };
