@@ -7,8 +7,8 @@ WARMSET := target/release/warmset
 .PHONY: tour tour-long build install install-words install-task install-color test rounds \
 	lint unit smoke test-explorer bench-explorer test-slurm explorer-libraries exact \
 	certificates bench live soak many faults sanitize deb try-deb book clean test-python wheel \
-	wheel-aarch64 try-wheel-aarch64 bench-python bench-dask test-kernel kernel-program static static-aarch64 test-static \
-	uninstall
+	wheel-aarch64 try-wheel-aarch64 bench-python bench-dask test-kernel kernel-program static \
+	static-aarch64 test-static uninstall
 
 ## Measure this machine, judge an example with it, open a report: the first thing to run.
 tour: build

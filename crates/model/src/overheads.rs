@@ -13,7 +13,7 @@ impl Overheads {
     /// All seven.
     pub const ALL: Overheads = Overheads((1 << Overhead::ALL.len()) - 1);
 
-    /// These.
+    /// The set of the overheads in a list.
     pub fn of(overheads: &[Overhead]) -> Self {
         let bit = |overhead: &Overhead| 1 << *overhead as u8;
         Overheads(overheads.iter().map(bit).fold(0, std::ops::BitOr::bitor))

@@ -172,17 +172,14 @@ impl Study {
         };
         if let Some(factor) = factor {
             // A delay that the study gives is none of the profile.
-            notes.push(match (self.factor_on, self.has_working_sets()) {
-                (Overheads::ALL, true) => format!(
-                    "Scaled: every overhead of the profile `{name}`, cache delays included, times {factor}."
-                ),
-                (Overheads::ALL, false) => {
-                    format!("Scaled: every overhead of the profile `{name}`, but not D, times {factor}.")
-                }
-                (on, _) => {
-                    format!("Scaled: of the profile `{name}` {on} times {factor}, no other overhead.")
-                }
-            });
+            let (what, but) = match (self.factor_on, self.has_working_sets()) {
+                (Overheads::ALL, true) => ("every overhead".to_owned(), "cache delays included"),
+                (Overheads::ALL, false) => ("every overhead".to_owned(), "but not D"),
+                (on, _) => (on.to_string(), "no other overhead"),
+            };
+            notes.push(format!(
+                "Scaled: {what} of the profile `{name}`, {but}, times {factor}."
+            ));
         }
         if self.has_working_sets() {
             let sizes = profile.cpmd.iter().flat_map(|c| &c.points).map(|p| p.wss);

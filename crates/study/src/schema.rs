@@ -149,7 +149,8 @@ pub(crate) const KEYS: [Key; 31] = [
     },
     Key {
         name: "overhead_factors",
-        about: "Sweeps a factor on overheads of the profile, cache delays included: on all, or on those of `factor_on`.",
+        about: "Sweeps a factor on overheads of the profile: on all, cache delays included, or on those of \
+                `factor_on`.",
         kind: Kind::Grid(Unit::Factor),
     },
     Key {

@@ -335,7 +335,8 @@ fn what_cannot_be_swept_is_refused() {
         assert!(e.contains(message), "{text}: {e}");
     }
     let tick = with(
-        "overhead_factors = [1, 2]\nworking_set = \"64KiB\"\naccounting = \"paper\"\nfactor_on = [\"tick\"]\n",
+        "overhead_factors = [1, 2]\nworking_set = \"64KiB\"\naccounting = \"paper\"\n\
+         factor_on = [\"tick\"]\n",
     );
     let e = run(&tick, &Silent).unwrap_err().to_string();
     assert!(
