@@ -22,31 +22,10 @@ keys=/usr/share/keyrings/debian-archive-keyring.gpg
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/warmset-wheel.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
-mkdir -p "$dir/apt/state/lists/partial" "$dir/apt/cache/archives/partial" "$dir/apt/parts" "$dir/root"
-: >"$dir/apt/status"
-echo "deb [arch=$debian signed-by=$keys] ${MIRROR:-http://deb.debian.org/debian} bookworm main" \
-    >"$dir/apt/sources.list"
-# All of apt in a directory of its own, so that nothing mixes into this system.
-cat >"$dir/apt.conf" <<CONF
-Dir::State "$dir/apt/state";
-Dir::State::status "$dir/apt/status";
-Dir::Cache "$dir/apt/cache";
-Dir::Etc "$dir/apt";
-Dir::Etc::parts "$dir/apt/parts";
-Dir::Etc::sourcelist "$dir/apt/sources.list";
-Dir::Etc::sourceparts "$dir/apt/parts";
-Dir::Etc::preferencesparts "$dir/apt/parts";
-Dir::Etc::trustedparts "$dir/apt/parts";
-APT::Architecture "$debian";
-APT::Architectures { "$debian"; };
-APT::Install-Recommends "false";
-APT::Sandbox::User "root";
-Acquire::Languages "none";
-Acquire::Retries "3";
-CONF
-APT_CONFIG="$dir/apt.conf"
-export APT_CONFIG
-apt-get -qq update || missing "the lists of Debian's packages do not come: is there a network?"
+mkdir "$dir/root"
+. "$(dirname "$0")/apart.sh"
+apt_apart "$dir/apt" "$debian" "${MIRROR:-http://deb.debian.org/debian}" "$keys" bookworm ||
+    missing "the lists of Debian's packages do not come: is there a network?"
 apt-get -qq -y --download-only install python3.11 >/dev/null || missing "no Python for $debian comes"
 for package in "$dir"/apt/cache/archives/*.deb; do
     dpkg-deb -x "$package" "$dir/root"

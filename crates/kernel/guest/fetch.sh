@@ -5,6 +5,7 @@
 # Exit status 3: something that this needs is not here; the last line says what.
 set -eu
 
+here=$(cd "$(dirname "$0")" && pwd)
 into=${1:-target/kernel}
 # A stable release: its versions change with point releases only. The kernel is one exactly.
 suite=trixie
@@ -39,34 +40,13 @@ rm -f "$stamp"
 mkdir -p "$into"
 into=$(cd "$into" && pwd)
 
-# apt_of NAME SUITES: all of it in directories of its own, so that nothing mixes into this system.
+. "$here/../../../packages/apart.sh"
+
+# apt_of NAME SUITES: all of it in directories of its own.
 apt_of() {
-    root="$into/apt/$1"
-    mkdir -p "$root/state/lists/partial" "$root/cache/archives/partial" "$root/etc/parts"
-    : >"$root/status"
-    for named in $2; do
-        echo "deb [arch=amd64 signed-by=$keys] $mirror $named main"
-    done >"$root/etc/sources.list"
-    cat >"$root/apt.conf" <<CONF
-Dir::State "$root/state";
-Dir::State::status "$root/status";
-Dir::Cache "$root/cache";
-Dir::Etc "$root/etc";
-Dir::Etc::parts "$root/etc/parts";
-Dir::Etc::sourcelist "$root/etc/sources.list";
-Dir::Etc::sourceparts "$root/etc/parts";
-Dir::Etc::preferencesparts "$root/etc/parts";
-Dir::Etc::trustedparts "$root/etc/parts";
-APT::Architecture "amd64";
-APT::Architectures { "amd64"; };
-APT::Install-Recommends "false";
-APT::Sandbox::User "root";
-Acquire::Languages "none";
-Acquire::Retries "3";
-CONF
-    APT_CONFIG="$root/apt.conf"
-    export APT_CONFIG
-    apt-get -qq update || missing "the package lists of $1 do not come: is there a network?"
+    # shellcheck disable=SC2086 # names of suites
+    apt_apart "$into/apt/$1" amd64 "$mirror" "$keys" $2 ||
+        missing "the package lists of $1 do not come: is there a network?"
 }
 
 # unpack DIRECTORY: every package that was fetched last.
