@@ -173,6 +173,12 @@ impl Arrays {
         self.narrow.prefetch(set);
     }
 
+    /// Is a line there, likewise? Nothing changes.
+    #[inline(always)]
+    pub(crate) fn has(&self, set: Found, wanted: Wanted) -> bool {
+        self.narrow.find(set, wanted).is_some()
+    }
+
     /// [`put`](Self::put), likewise.
     #[inline(always)]
     pub(crate) fn lru_put(

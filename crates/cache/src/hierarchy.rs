@@ -13,6 +13,7 @@
 //!   the nearest cache behind both, or to memory.
 //! - Prefetches act as reads that count nowhere but in `prefetches`.
 
+mod ahead;
 mod coherence;
 mod lines;
 mod prefetch;
@@ -66,7 +67,9 @@ struct Path {
     is_short: bool,
     /// All its caches have held a line; found out where it is short.
     warm: bool,
-    /// Where the lines of its caches are, if it is plain.
+    /// It is plain but for the prefetcher of this one of its caches, which is not the first.
+    ahead: Option<usize>,
+    /// Where the lines of its caches are, if it is plain or would be without a prefetcher.
     places: Vec<Place>,
     /// Accesses to one line that took a short way, by how many caches missed, and by column: they
     /// are in no cache's own counts.
@@ -405,7 +408,10 @@ fn path(
     }
     let places: Option<Vec<Place>> = indices.iter().map(|at| arrays.lru_place(*at)).collect();
     let places = places.unwrap_or_default();
-    let plain = !places.is_empty() && indices.iter().all(|index| is_plain(&nodes[*index]));
+    let mostly = !places.is_empty() && indices.iter().all(|index| is_plain(&nodes[*index]));
+    let looks_ahead = |depth: &usize| nodes[indices[*depth]].streams.is_some();
+    let ahead: Vec<usize> = (0..indices.len()).filter(looks_ahead).collect();
+    let plain = mostly && ahead.is_empty();
     Ok(Path {
         cpu,
         caches: indices.iter().map(own).collect(),
@@ -415,6 +421,10 @@ fn path(
         served: vec![[0; 3]; indices.len() + 1],
         plain,
         is_short: plain,
+        ahead: match ahead[..] {
+            [depth] if mostly && depth > 0 => Some(depth),
+            _ => None,
+        },
         places,
     })
 }

@@ -2,14 +2,23 @@
 
 use cache::{Hierarchy, Kind, Pages, Shape};
 use model::Platform;
+use model::strategy::Prefetch;
 use proptest::prelude::*;
 
 /// The caches of a platform with small ones, so that lines are replaced.
 fn caches(name: &str) -> (Shape, Hierarchy) {
+    looking_ahead(name, &[])
+}
+
+/// The same with prefetchers in the caches of some levels.
+fn looking_ahead(name: &str, ahead: &[(u8, Prefetch)]) -> (Shape, Hierarchy) {
     let mut shape = Shape::of(&Platform::builtin(name).unwrap()).unwrap();
     for part in &mut shape.parts {
         part.sets = 4 << part.level;
         part.ways = part.ways.min(4);
+        if let Some((_, how)) = ahead.iter().find(|(level, _)| *level == part.level) {
+            part.prefetch = Some(*how);
+        }
     }
     let pages = Pages::as_traced(4096).unwrap();
     let caches = Hierarchy::new(&shape, pages, 1).unwrap();
@@ -20,12 +29,22 @@ proptest! {
     #[test]
     fn counts_are_those_of_coherent_caches(
         platform in prop_oneof![Just("core-i7"), Just("xeon-l7455"), Just("i7-2600")],
-        accesses in prop::collection::vec((0usize..4, 0u64..700, any::<bool>()), 1..2000),
+        ahead in prop::collection::vec(
+            (1u8..4, prop_oneof![Just(Prefetch::NextLine), Just(Prefetch::Stride)]),
+            0..3,
+        ),
+        walks in prop::collection::vec(
+            (0usize..4, 0u64..700, 0u64..4, 1u64..20, any::<bool>()),
+            1..400,
+        ),
     ) {
-        let (shape, mut coherent) = caches(platform);
-        let mut reading = caches(platform).1;
+        let (shape, mut coherent) = looking_ahead(platform, &ahead);
+        let mut reading = looking_ahead(platform, &ahead).1;
         reading.reads_only();
-        for (cpu, line, instruction) in accesses {
+        let lines = walks.into_iter().flat_map(|(cpu, first, stride, count, instruction)| {
+            (0..count).map(move |n| (cpu, first + n * stride, instruction))
+        });
+        for (cpu, line, instruction) in lines {
             let kind = if instruction { Kind::Instruction } else { Kind::Read };
             let cpu = shape.cpus[cpu];
             let port = coherent.port(cpu, kind).unwrap();

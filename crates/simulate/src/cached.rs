@@ -21,7 +21,8 @@ pub trait Accesses {
     fn count(&self) -> u64;
     /// Job `number` begins: the next access is its first.
     fn begin(&mut self, number: u64);
-    /// The next access of the job: the address of the line, and what it does.
+    /// The next access of the job: the address of the line, and what it does. Asked for as often as
+    /// the job makes accesses, and one access ahead.
     fn next(&mut self) -> (u64, Kind);
 }
 
@@ -120,6 +121,8 @@ struct Task {
     computing: u64,
     /// The job that `job` is of.
     number: Option<u64>,
+    /// Its next access, if it has one left.
+    next: (u64, Kind),
     job: Progress,
     tally: Tally,
 }
@@ -211,6 +214,7 @@ impl Cached {
                 part: computing.checked_rem(count).unwrap_or(0),
                 computing,
                 number: None,
+                next: (0, Kind::Read),
                 job: Progress::default(),
                 tally: Tally::default(),
             }
@@ -261,7 +265,7 @@ impl Cached {
     fn step(&mut self, processor: usize) {
         let here = &self.processors[processor];
         let task = &mut self.tasks[self.running[processor]];
-        let (address, kind) = task.accesses.next();
+        let (address, kind) = task.next;
         let outcome = match self.caches.access(here.port, kind, address, 1) {
             Ok(outcome) => outcome,
             Err(e) => {
@@ -271,6 +275,10 @@ impl Cached {
         };
         let job = &mut task.job;
         job.left -= 1;
+        if job.left > 0 {
+            task.next = task.accesses.next();
+            self.caches.expect(here.port, task.next.0);
+        }
         job.accesses += 1;
         job.references += u64::from(outcome.reached == here.levels);
         job.misses += u64::from(outcome.missed == here.levels);
@@ -343,6 +351,9 @@ impl Pace for Cached {
         let task = &mut self.tasks[at];
         if task.number.replace(number) != Some(number) {
             task.accesses.begin(number);
+            if task.count > 0 {
+                task.next = task.accesses.next();
+            }
             // Without accesses it is done at once.
             let alone = if task.count == 0 { task.computing } else { 0 };
             task.job = Progress {

@@ -3,7 +3,7 @@
 //! Both fetch again when a line that they fetched is used for the first time, so that they stay
 //! ahead of a walk. None goes beyond a page: the next one lies elsewhere in memory.
 
-use super::Hierarchy;
+use super::{Hierarchy, Node};
 use crate::array::{EARLY, Entry};
 use model::strategy::Prefetch;
 
@@ -66,6 +66,24 @@ impl Streams {
     }
 }
 
+impl Node {
+    /// The line that its prefetcher wants after an access to one, and what was found of that.
+    #[inline]
+    pub(super) fn looks_ahead(&mut self, line: u64, found: Option<Entry>) -> Option<u64> {
+        let (Some(prefetch), Some(streams)) = (self.part.prefetch, self.streams.as_mut()) else {
+            return None;
+        };
+        let wanted = match prefetch {
+            Prefetch::NextLine => match found {
+                Some(entry) if entry & EARLY == 0 => None,
+                _ => line.checked_add(1),
+            },
+            Prefetch::Stride => streams.after(line),
+        };
+        wanted.filter(|next| next / streams.lines == line / streams.lines)
+    }
+}
+
 impl Hierarchy {
     /// Lets the prefetcher of the cache at `depth` see an access to a line, and what was found of
     /// it. What it wants is fetched when the access is over.
@@ -76,23 +94,11 @@ impl Hierarchy {
         line: u64,
         found: Option<Entry>,
     ) {
-        let (index, _) = self.paths[path].caches[depth];
-        let node = &mut self.nodes[index];
-        let (Some(prefetch), Some(streams)) = (node.part.prefetch, node.streams.as_mut()) else {
-            return;
-        };
         if self.silent {
             return;
         }
-        let wanted = match prefetch {
-            Prefetch::NextLine => match found {
-                Some(entry) if entry & EARLY == 0 => None,
-                _ => line.checked_add(1),
-            },
-            Prefetch::Stride => streams.after(line),
-        };
-        let page = |line: u64| line / streams.lines;
-        let wanted = wanted.filter(|next| page(*next) == page(line));
+        let (index, _) = self.paths[path].caches[depth];
+        let wanted = self.nodes[index].looks_ahead(line, found);
         self.pending.extend(wanted.map(|next| (depth, next)));
     }
 

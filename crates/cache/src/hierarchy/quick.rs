@@ -121,6 +121,13 @@ impl Hierarchy {
             self.last = Last::new(port.0, of_program, kind.writes());
             return Ok(self.outcome(port, missed));
         }
+        if self.ignores_others
+            && let Some(ahead) = self.paths[port.0].ahead
+        {
+            let missed = self.read_ahead(port.0, ahead, kind.column(), line);
+            self.last = Last::new(port.0, of_program, false);
+            return Ok(self.outcome(port, missed));
+        }
         if self.first_serves(port.0, kind, line) {
             self.paths[port.0].served[0][kind.column()] += 1;
             self.last = Last::new(port.0, of_program, kind.writes());
@@ -199,6 +206,23 @@ impl Hierarchy {
         }
     }
 
+    /// Tells that an access to this address comes soon: nothing changes, but what it takes to find
+    /// its line may be there sooner in the caches of the machine that computes.
+    #[inline]
+    pub fn expect(&self, port: Port, address: u64) {
+        if self.as_traced {
+            self.prefetch_sets(port, Wanted::new(address >> self.bits));
+        }
+    }
+
+    /// Fetches the sets of a line in all caches of a path but the first, which is small.
+    #[inline(always)]
+    fn prefetch_sets(&self, port: Port, wanted: Wanted) {
+        for place in self.paths[port.0].places.iter().skip(1) {
+            self.arrays.prefetch(place.of(wanted));
+        }
+    }
+
     /// Reads a byte at each address: as many accesses, in less time.
     ///
     /// # Errors
@@ -219,10 +243,7 @@ impl Hierarchy {
             // computes: it fetches them while it computes others.
             if far > PART / 8 {
                 for address in part {
-                    let wanted = Wanted::new(address >> self.bits);
-                    for place in self.paths[port.0].places.iter().skip(1) {
-                        self.arrays.prefetch(place.of(wanted));
-                    }
+                    self.prefetch_sets(port, Wanted::new(address >> self.bits));
                 }
             }
             far = 0;
@@ -249,7 +270,7 @@ impl Hierarchy {
         Ok(())
     }
 
-    fn warm_up(&mut self, port: usize) {
+    pub(super) fn warm_up(&mut self, port: usize) {
         if self.paths[port].warm {
             return;
         }
@@ -263,13 +284,12 @@ impl Hierarchy {
     }
 }
 
-/// Has a cache no strategy but to write back and to allocate?
+/// Has a cache no strategy but to write back and to allocate, and perhaps a prefetcher?
 pub(super) fn is_plain(node: &Node) -> bool {
     let part = &node.part;
     part.write == Writing::Back
         && part.allocate
         && part.inclusion == Inclusion::Neither
-        && node.streams.is_none()
         && node.mask.is_some()
         && !node.by_program
 }
