@@ -96,9 +96,9 @@ test:
 
 ## The tests again and again, every second round beside programs that keep all processors busy: make
 ## rounds ROUNDS=30. The end tells which tests failed how often. Logs stay in target/rounds, and the
-## same call goes on where it was ended.
+## same call goes on where it was ended. ACROSS=yes keeps rounds that passed when files change.
 rounds:
-	CARGO="$(CARGO)" sh tests/rounds.sh $(or $(ROUNDS),10)
+	CARGO="$(CARGO)" ACROSS="$(ACROSS)" sh tests/rounds.sh $(or $(ROUNDS),10)
 
 lint:
 	$(CARGO) fmt --check -- crates/policy/src/catalog/*.rs

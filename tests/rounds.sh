@@ -2,7 +2,7 @@
 # Runs all tests again and again, every second round beside programs that keep all processors busy,
 # and tells at the end which tests failed how often, and which could not run. Called again for the
 # same state of the same files, it goes on after the last round that was completed; of another state
-# it keeps nothing.
+# it keeps nothing, unless ACROSS=yes: then it keeps the rounds that passed, each with its commit.
 # Usage: sh tests/rounds.sh NUMBER [DIRECTORY FOR LOGS]. Arguments for `cargo test` may stand in
 # TESTS, such as TESTS="-p warmset-execute"; without it the whole workspace is tested. Exit status 1
 # when any test failed in any round.
@@ -16,6 +16,9 @@ case $rounds in
 *[!0-9]* | 0) echo "rounds: \`$rounds\` is no number of rounds: write one such as 30" >&2; exit 2 ;;
 esac
 
+# Did the round of this line pass?
+passed() { ! grep -q ", failed: " "$1"; }
+
 # What is tested: rounds of different files or tests are not added up.
 state=$(
     echo "$tests"
@@ -23,10 +26,19 @@ state=$(
 ) 2>/dev/null || state=
 # Without version control nobody knows whether the files are the same.
 if [ -z "$state" ] || [ "$(cat "$logs/state" 2>/dev/null)" != "$state" ]; then
-    rm -rf "$logs"
+    if [ -n "$state" ] && [ "${ACROSS:-}" = yes ]; then
+        # What failed may be mended since, and has to be shown again.
+        for here in "$logs"/*/; do
+            [ -f "$here/done" ] && passed "$here/done" || rm -rf "$here"
+        done
+    else
+        rm -rf "$logs"
+    fi
     mkdir -p "$logs" || exit 2
     echo "$state" >"$logs/state"
 fi
+commit=$(git rev-parse --short HEAD 2>/dev/null) && commit=" of $commit"
+if [ -n "$(git status --porcelain 2>/dev/null)" ]; then commit="$commit and changes"; fi
 
 busy=
 # Ends the busy programs, by their numbers.
@@ -52,7 +64,7 @@ while [ "$round" -le "$rounds" ]; do
     here="$logs/$round"
     if [ -f "$here/done" ]; then
         cat "$here/done"
-        grep -q "^round [0-9]*, [a-z ]*, failed:" "$here/done" && failed=$((failed + 1))
+        passed "$here/done" || failed=$((failed + 1))
         round=$((round + 1))
         continue
     fi
@@ -78,7 +90,7 @@ while [ "$round" -le "$rounds" ]; do
         # A program of tests that was killed has no line of its own.
         [ -s "$here/failing" ] || echo "a program of tests: see $here/unit.log" >"$here/failing"
     fi
-    echo "round $round, $beside, $verdict: $(tail -1 "$here/summary.log")" | tee "$here/done.new"
+    echo "round $round$commit, $beside, $verdict: $(tail -1 "$here/summary.log")" | tee "$here/done.new"
     mv "$here/done.new" "$here/done"
     round=$((round + 1))
 done

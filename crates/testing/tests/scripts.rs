@@ -56,15 +56,45 @@ fn place(cargo: &str) -> tempfile::TempDir {
 }
 
 fn run(dir: &Path, script: &str, argument: &str) -> (Output, String) {
+    run_with(dir, script, argument, &[])
+}
+
+fn run_with(
+    dir: &Path,
+    script: &str,
+    argument: &str,
+    settings: &[(&str, &str)],
+) -> (Output, String) {
     let output = Command::new("sh")
         .arg(format!("tests/{script}"))
         .arg(argument)
         .env("CARGO", "./run-cargo")
+        .envs(settings.iter().copied())
         .current_dir(dir)
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     (output, text)
+}
+
+/// What git answers in a directory.
+fn git(dir: &Path, arguments: &[&str]) -> String {
+    let done = Command::new("git")
+        .args(["-c", "user.name=Test", "-c", "user.email=test@example.com"])
+        .args(arguments)
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{done:?}");
+    String::from_utf8(done.stdout).unwrap().trim().to_owned()
+}
+
+/// Puts all that is not made by a run under version control.
+fn under_git(dir: &Path) {
+    std::fs::write(dir.join(".gitignore"), "target\ncalls\n").unwrap();
+    git(dir, &["init", "-q"]);
+    git(dir, &["add", "."]);
+    git(dir, &["commit", "-q", "-m", "all"]);
 }
 
 /// The stand-in is started by a shell: a file that was just written may be busy while another
@@ -169,19 +199,7 @@ fn rounds_count_what_failed_and_end_the_programs_that_they_started() {
 #[test]
 fn rounds_go_on_where_they_were_ended() {
     let dir = prepared("case $* in *no-fail-fast) cat log; exit 101 ;; esac; exit 0");
-    let git = |arguments: &[&str]| {
-        let done = Command::new("git")
-            .args(["-c", "user.name=Test", "-c", "user.email=test@example.com"])
-            .args(arguments)
-            .current_dir(dir.path())
-            .output()
-            .unwrap();
-        assert!(done.status.success(), "{done:?}");
-    };
-    std::fs::write(dir.path().join(".gitignore"), "target\ncalls\n").unwrap();
-    git(&["init", "-q"]);
-    git(&["add", "."]);
-    git(&["commit", "-q", "-m", "all"]);
+    under_git(dir.path());
     let rounds_run = || {
         let calls = std::fs::read_to_string(dir.path().join("calls")).unwrap();
         calls.matches("no-fail-fast").count()
@@ -200,4 +218,40 @@ fn rounds_go_on_where_they_were_ended() {
     std::fs::write(dir.path().join("log"), "").unwrap();
     let (_, text) = run(dir.path(), "rounds.sh", "1");
     assert_eq!(rounds_run(), 5, "{text}");
+}
+
+/// With `ACROSS=yes` rounds that passed stay when a file changes, and those that failed are done
+/// again; each says of which commit it is.
+#[test]
+fn rounds_of_several_commits_are_kept_on_request() {
+    let dir = prepared(
+        "case $* in *no-fail-fast) n=$(grep -c no-fail-fast calls)
+         if [ \"$n\" -eq 2 ]; then cat log; exit 101; fi
+         sed 's/FAILED/ok/; s/1 failed/0 failed/' log ;; esac; exit 0",
+    );
+    under_git(dir.path());
+    let rounds = |count: &str| {
+        let (output, text) = run_with(dir.path(), "rounds.sh", count, &[("ACROSS", "yes")]);
+        (output.status.code(), text)
+    };
+    let commit = || git(dir.path(), &["rev-parse", "--short", "HEAD"]);
+    let first = commit();
+    let (status, text) = rounds("3");
+    assert_eq!(status, Some(1), "{text}");
+    assert!(
+        text.contains(&format!("round 3 of {first}, alone, passed")),
+        "{text}"
+    );
+    std::fs::write(dir.path().join("more"), "").unwrap();
+    git(dir.path(), &["add", "."]);
+    git(dir.path(), &["commit", "-q", "-m", "more"]);
+    let second = commit();
+    let (status, text) = rounds("3");
+    assert_eq!(status, Some(0), "{text}");
+    let of = |round, commit: &str| format!("round {round} of {commit}, ");
+    for line in [of(1, &first), of(2, &second), of(3, &first)] {
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+    let calls = std::fs::read_to_string(dir.path().join("calls")).unwrap();
+    assert_eq!(calls.matches("no-fail-fast").count(), 4, "{text}");
 }
