@@ -5,6 +5,7 @@
 //! journal of another measurement is refused. A line that was cut off by a crash is dropped, its
 //! part is measured again.
 
+use model::watch::Watch;
 use model::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -179,6 +180,56 @@ impl Journal {
         self.append(record).map_err(|e| {
             e.remedy("free space, then go on with `--resume`: what was measured is kept")
         })
+    }
+
+    /// Measures those parts of a plan that have no record yet, one after the other, and adds a record
+    /// of each; ends early when the watch says so, or `one` does by `None`. The journal stays, with at
+    /// least one record. `parts`: what they are, such as `run`.
+    ///
+    /// # Errors
+    /// There are more records than parts, or `is_of` says that one is of another; those of `one`;
+    /// a record cannot be added; it ended before the first part was done, of which nothing is kept.
+    pub fn go_through<P, R: Serialize>(
+        mut self,
+        (parts, plan): (&str, &[P]),
+        mut records: Vec<R>,
+        is_of: impl Fn(&R, &P) -> bool,
+        (title, watch): (&str, &dyn Watch),
+        mut one: impl FnMut(&P) -> Result<Option<R>>,
+    ) -> Result<(Self, Vec<R>)> {
+        let fit = records.len() <= plan.len() && records.iter().zip(plan).all(|(r, p)| is_of(r, p));
+        if !fit {
+            return Err(
+                Error::new(format!("the journal has {parts}s that the plan has not"))
+                    .at(self.path.display())
+                    .remedy("remove the journal to begin anew"),
+            );
+        }
+        watch.begin(title, plan.len() as u64);
+        watch.advance(records.len() as u64);
+        for part in &plan[records.len()..] {
+            if watch.stopped() {
+                break;
+            }
+            let record = match one(part) {
+                Ok(Some(record)) => record,
+                Ok(None) => break,
+                // A journal without records is of no use; the error to tell is this one.
+                Err(e) if records.is_empty() => return self.remove().and(Err(e)),
+                Err(e) => return Err(e),
+            };
+            self.add(&record)?;
+            records.push(record);
+            watch.advance(1);
+        }
+        if records.is_empty() {
+            self.remove()?;
+            return Err(
+                Error::new(format!("stopped before the first {parts} was done"))
+                    .remedy("nothing was kept; begin again"),
+            );
+        }
+        Ok((self, records))
     }
 
     /// Removes it: the results are complete.

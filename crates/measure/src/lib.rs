@@ -1,6 +1,7 @@
 //! Cache delays and overheads of this machine, measured: what goes into a profile.
 
 pub mod agree;
+mod columns;
 pub mod cpmd;
 pub mod destinations;
 pub mod disturb;

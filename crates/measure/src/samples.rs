@@ -3,14 +3,11 @@
 //!
 //! What a sample is: 000 §3, Fig. 1. Times are integer nanoseconds; sizes are bytes.
 
+use crate::columns::{self, Columns, cause, saturate, text};
 use model::{Bytes, CpuId, Delay, Duration, Error, Load, Result, Resumption};
-use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::record::{Row, RowAccessor};
 use parquet::schema::parser::parse_message_type;
 use serde::{Deserialize, Serialize};
@@ -18,7 +15,6 @@ use std::fmt;
 use std::fs::File;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
 
 /// Why a sample does not count. In the order in which the causes are looked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -162,9 +158,6 @@ const SCHEMA: &str = "message cpmd_samples {
     REQUIRED INT64 line_after_ns;
 }";
 
-/// How many samples go into one row group.
-const ROW_GROUP: usize = 65_536;
-
 /// Writes the samples aside and renames: the file is there complete, or not at all.
 ///
 /// `about` is kept in the file as key-value metadata (command, seed, kernel, …).
@@ -172,87 +165,29 @@ const ROW_GROUP: usize = 65_536;
 /// # Errors
 /// The directory is not writable, or the disk is full.
 pub fn write(path: &Path, samples: &[Sample], about: &[(String, String)]) -> Result<()> {
-    let failed = |e: ParquetError| {
-        Error::new(format!("cannot write the samples: {}", cause(&e)))
-            .at(path.display())
-            .remedy("check the free space and the right to write there")
-    };
-    let schema = Arc::new(parse_message_type(SCHEMA).map_err(failed)?);
-    let about = about
-        .iter()
-        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
-        .collect();
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_created_by(format!("warmset {}", env!("CARGO_PKG_VERSION")))
-        .set_key_value_metadata(Some(about))
-        .build();
-    let mut aside = model::files::Aside::create(path)?;
-    let mut file =
-        SerializedFileWriter::new(&mut aside, schema, Arc::new(properties)).map_err(failed)?;
-    for group in samples.chunks(ROW_GROUP) {
-        let mut rows = file.next_row_group().map_err(failed)?;
-        write_group(&mut rows, group).map_err(failed)?;
-        rows.close().map_err(failed)?;
-    }
-    file.close().map_err(failed)?;
-    aside.finish()
+    columns::write(path, samples, about)
 }
 
-fn write_group<W: std::io::Write + Send>(
-    rows: &mut SerializedRowGroupWriter<'_, W>,
-    samples: &[Sample],
-) -> Result<(), ParquetError> {
-    let mut group = Group { rows, samples };
-    group.column::<Int32Type>(|s| s.block as i32)?;
-    group.column::<ByteArrayType>(|s| text(&s.load))?;
-    group.column::<Int64Type>(|s| saturate(s.wss.get()))?;
-    group.column::<DoubleType>(|s| s.write_ratio)?;
-    group.column::<Int32Type>(|s| s.from.0 as i32)?;
-    group.column::<Int32Type>(|s| s.to.0 as i32)?;
-    group.column::<ByteArrayType>(|s| text(&s.resumption))?;
-    group.column::<Int64Type>(|s| saturate(s.asked.nanos()))?;
-    group.column::<Int64Type>(|s| saturate(s.preempted.nanos()))?;
-    group.column::<Int64Type>(|s| saturate(s.cold.nanos()))?;
-    group.column::<Int64Type>(|s| saturate(s.warm.nanos()))?;
-    group.column::<Int64Type>(|s| saturate(s.post.nanos()))?;
-    group.column::<Int64Type>(|s| s.delay.nanos())?;
-    group.column::<ByteArrayType>(|s| s.discarded.map_or_else(|| text(&""), |d| text(&d)))?;
-    group.column::<Int64Type>(|s| saturate(s.line_before.nanos()))?;
-    group.column::<Int64Type>(|s| saturate(s.line_after.nanos()))
-}
+impl columns::Record for Sample {
+    const SCHEMA: &'static str = SCHEMA;
 
-/// Writes the columns of one row group, in the order of the schema.
-struct Group<'a, 'b, W: std::io::Write> {
-    rows: &'a mut SerializedRowGroupWriter<'b, W>,
-    samples: &'a [Sample],
-}
-
-impl<W: std::io::Write + Send> Group<'_, '_, W> {
-    fn column<T: DataType>(&mut self, value: impl Fn(&Sample) -> T::T) -> Result<(), ParquetError> {
-        let values: Vec<T::T> = self.samples.iter().map(value).collect();
-        let mut column = self
-            .rows
-            .next_column()?
-            .ok_or_else(|| ParquetError::General("the schema has too few columns".to_owned()))?;
-        column.typed::<T>().write_batch(&values, None, None)?;
-        column.close()
-    }
-}
-
-fn text(value: &impl fmt::Display) -> ByteArray {
-    ByteArray::from(value.to_string().into_bytes())
-}
-
-fn saturate(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-/// The message of a Parquet error without the crate's prefix.
-pub(crate) fn cause(e: &ParquetError) -> String {
-    match e {
-        ParquetError::General(text) | ParquetError::EOF(text) => text.clone(),
-        other => other.to_string(),
+    fn write(all: &mut Columns<'_, '_, '_, Self>) -> Result<(), ParquetError> {
+        all.column::<Int32Type>(|s| s.block as i32)?;
+        all.column::<ByteArrayType>(|s| text(&s.load))?;
+        all.column::<Int64Type>(|s| saturate(s.wss.get()))?;
+        all.column::<DoubleType>(|s| s.write_ratio)?;
+        all.column::<Int32Type>(|s| s.from.0 as i32)?;
+        all.column::<Int32Type>(|s| s.to.0 as i32)?;
+        all.column::<ByteArrayType>(|s| text(&s.resumption))?;
+        all.column::<Int64Type>(|s| saturate(s.asked.nanos()))?;
+        all.column::<Int64Type>(|s| saturate(s.preempted.nanos()))?;
+        all.column::<Int64Type>(|s| saturate(s.cold.nanos()))?;
+        all.column::<Int64Type>(|s| saturate(s.warm.nanos()))?;
+        all.column::<Int64Type>(|s| saturate(s.post.nanos()))?;
+        all.column::<Int64Type>(|s| s.delay.nanos())?;
+        all.column::<ByteArrayType>(|s| s.discarded.map_or_else(|| text(&""), |d| text(&d)))?;
+        all.column::<Int64Type>(|s| saturate(s.line_before.nanos()))?;
+        all.column::<Int64Type>(|s| saturate(s.line_after.nanos()))
     }
 }
 

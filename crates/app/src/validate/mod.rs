@@ -196,13 +196,8 @@ pub fn validate(options: &Options, watch: &dyn Watch) -> Result<Validated> {
         profile: format!("{} {}", profile.provenance.time, profile.provenance.command),
     };
     spare_finished(options)?;
-    let (mut journal, mut seen): (Journal, Vec<CellSeen>) =
+    let (journal, seen): (Journal, Vec<CellSeen>) =
         Journal::open(&options.out, JOURNAL, &head, options.resume)?;
-    if seen.len() > cells.len() || seen.iter().zip(&cells).any(|(s, c)| s.number != c.number) {
-        return Err(Error::new("the journal has sets that the plan has not")
-            .at(options.out.join(JOURNAL).display())
-            .remedy("remove the journal to begin anew"));
-    }
     let session = Session {
         options,
         given: given.as_ref(),
@@ -215,27 +210,13 @@ pub fn validate(options: &Options, watch: &dyn Watch) -> Result<Validated> {
         watch,
     };
     files::make_dir(&options.out.join(SETS))?;
-    watch.begin("validating", cells.len() as u64);
-    watch.advance(seen.len() as u64);
-    for cell in &cells[seen.len()..] {
-        if watch.stopped() {
-            break;
-        }
-        let one = match session.one(cell) {
-            Ok(Some(one)) => one,
-            Ok(None) => break,
-            Err(e) if seen.is_empty() => return journal.remove().and(Err(e)),
-            Err(e) => return Err(e),
-        };
-        journal.add(&one)?;
-        seen.push(one);
-        watch.advance(1);
-    }
-    if seen.is_empty() {
-        journal.remove()?;
-        return Err(Error::new("stopped before the first set was run")
-            .remedy("nothing was kept; begin again"));
-    }
+    let (journal, seen) = journal.go_through(
+        ("set", &cells),
+        seen,
+        |seen, cell| seen.number == cell.number,
+        ("validating", watch),
+        |cell| session.one(cell),
+    )?;
     let is_done = seen.len() == cells.len();
     let validated = write(
         together(options, &platform, &profile, seen, cells.len()),

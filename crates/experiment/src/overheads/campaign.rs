@@ -15,7 +15,7 @@ use measure::overheads::statements::{self, Statement};
 use measure::overheads::tiles::Disturbance;
 use measure::system;
 use model::watch::Watch;
-use model::{Duration, Error, OverheadKind, Platform, Profile, Provenance, Result};
+use model::{Duration, OverheadKind, Platform, Profile, Provenance, Result};
 use policy::{AnyPlan, Setup, Spec};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -119,19 +119,9 @@ pub fn measure(plan: &Plan, platform: &Platform, watch: &dyn Watch) -> Result<Me
     let looks = Looks::here();
     let kernel = system::kernel();
     let header = Header::of(plan, platform, &kernel, looks.blind.clone());
-    let (mut journal, mut records): (Journal, Vec<Record>) =
+    let (journal, records): (Journal, Vec<Record>) =
         Journal::open(&plan.out, JOURNAL, &header, plan.resume)?;
     let runs = plan.runs();
-    if records
-        .iter()
-        .zip(&runs)
-        .any(|(r, of)| r.number != of.number)
-        || records.len() > runs.len()
-    {
-        return Err(Error::new("the journal has runs that the plan has not")
-            .at(plan.out.join(JOURNAL).display())
-            .remedy("remove the journal to begin anew"));
-    }
     if let Some(why) = &looks.blind {
         watch.note(&format!(
             "warning: the engine's own part is measured alone, which is not all that jobs lose: {why}"
@@ -142,11 +132,11 @@ pub fn measure(plan: &Plan, platform: &Platform, watch: &dyn Watch) -> Result<Me
              the kernel's addresses",
         );
     }
+    let left = runs.len().saturating_sub(records.len());
     watch.note(&format!(
-        "{} runs of {}: about {}",
-        runs.len() - records.len(),
+        "{left} runs of {}: about {}",
         plan.length,
-        about(plan.expected(runs.len() - records.len()))
+        about(plan.expected(left))
     ));
     let probe = match looks.blind {
         None => probing::measure()?,
@@ -159,28 +149,16 @@ pub fn measure(plan: &Plan, platform: &Platform, watch: &dyn Watch) -> Result<Me
         unit: calibrate_walk(),
         watch,
     };
-    watch.begin("measuring overheads", runs.len() as u64);
-    watch.advance(records.len() as u64);
-    for of in &runs[records.len()..] {
-        if watch.stopped() {
-            break;
-        }
-        let record = match session.one(of) {
-            Ok(record) => record,
-            Err(_) if watch.stopped() => break,
-            // A journal without runs is of no use; the error to tell is this one.
-            Err(e) if records.is_empty() => return journal.remove().and(Err(e)),
-            Err(e) => return Err(e),
-        };
-        journal.add(&record)?;
-        records.push(record);
-        watch.advance(1);
-    }
-    if records.is_empty() {
-        journal.remove()?;
-        return Err(Error::new("stopped before the first run was done")
-            .remedy("nothing was kept; begin again"));
-    }
+    let (journal, records) = journal.go_through(
+        ("run", &runs),
+        records,
+        |record, of| record.number == of.number,
+        ("measuring overheads", watch),
+        |of| match session.one(of) {
+            Err(_) if watch.stopped() => Ok(None),
+            seen => seen.map(Some),
+        },
+    )?;
     let raw = raw(plan, records, looks.blind.is_some(), probe);
     Ok(Measured {
         outcome: together(plan, platform, &looks, &raw, kernel),

@@ -27,7 +27,7 @@ use measure::scheduled::rule::Why;
 use measure::scheduled::trend::{self, Value};
 use measure::system::{self, Usage};
 use model::watch::Watch;
-use model::{Duration, Error, Load, Platform, Profile, Provenance, Result, ScheduledCurve};
+use model::{Duration, Load, Platform, Profile, Provenance, Result, ScheduledCurve};
 use policy::{AnyPlan, Setup, Spec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -149,14 +149,9 @@ fn measure_with<C: Clock + 'static>(
 ) -> Result<Measured> {
     let kernel = system::kernel();
     let header = Header::of(plan, platform, &kernel);
-    let (mut journal, mut records): (Journal, Vec<Record>) =
+    let (journal, records): (Journal, Vec<Record>) =
         Journal::open(&plan.out, JOURNAL, &header, plan.resume)?;
     let runs = plan.runs();
-    if records.len() > runs.len() {
-        return Err(Error::new("the journal has runs that the plan has not")
-            .at(plan.out.join(JOURNAL).display())
-            .remedy("remove the journal to begin anew"));
-    }
     let mut warnings = Vec::new();
     let mut changed = Settings::new();
     if let Err(e) = changed.keep_processors_awake() {
@@ -182,34 +177,22 @@ fn measure_with<C: Clock + 'static>(
     for warning in &warnings {
         watch.note(&format!("warning: {warning}"));
     }
-    let left = runs.len() - records.len();
+    let left = runs.len().saturating_sub(records.len());
     let expected = plan.expected(left).nanos().div_ceil(1_000_000_000);
     watch.note(&format!(
         "{left} runs of {}: about {expected} s",
         plan.length
     ));
-    watch.begin("measuring cache delays in schedules", runs.len() as u64);
-    watch.advance(records.len() as u64);
-    for of in &runs[records.len()..] {
-        if watch.stopped() {
-            break;
-        }
-        let record = match session.one(of) {
-            Ok(record) => record,
-            Err(_) if watch.stopped() => break,
-            // A journal without runs is of no use; the error to tell is this one.
-            Err(e) if records.is_empty() => return journal.remove().and(Err(e)),
-            Err(e) => return Err(e),
-        };
-        journal.add(&record)?;
-        records.push(record);
-        watch.advance(1);
-    }
-    if records.is_empty() {
-        journal.remove()?;
-        return Err(Error::new("stopped before the first run was done")
-            .remedy("nothing was kept; begin again"));
-    }
+    let (journal, records) = journal.go_through(
+        ("run", &runs),
+        records,
+        |_, _| true,
+        ("measuring cache delays in schedules", watch),
+        |of| match session.one(of) {
+            Err(_) if watch.stopped() => Ok(None),
+            seen => seen.map(Some),
+        },
+    )?;
     let samples = samples_of(plan, platform, &records);
     let mut outcome = together(plan, platform, &records, &samples, synthetic);
     outcome.provenance = provenance(plan, platform, &records, kernel, warnings, &changed);

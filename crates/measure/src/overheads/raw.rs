@@ -6,23 +6,17 @@
 use super::probe::Probe;
 use super::results::{Origin, Record, Taken, Utilization};
 use super::tiles::{Cost, Disturbance};
-use crate::samples::cause;
+use crate::columns::{self, Columns, ROW_GROUP, cause, saturate, text};
 use model::{CpuId, Error, Result};
-use parquet::basic::Compression;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::record::Field;
 use parquet::schema::parser::parse_message_type;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 
 /// A run and its samples.
 #[derive(Clone, PartialEq, Debug)]
@@ -107,8 +101,6 @@ const SCHEMA: &str = "message overheads {
     OPTIONAL INT32 events;
 }";
 
-/// A row group is closed when it has so many rows.
-const ROW_GROUP: usize = 65_536;
 /// As many rows are read: all are kept in memory.
 const MOST_ROWS: i64 = 100_000_000;
 
@@ -128,47 +120,27 @@ struct Row<'a> {
 /// # Errors
 /// The directory is not writable, or the disk is full.
 pub fn write(path: &Path, raw: &Raw, about: &[(String, String)]) -> Result<()> {
-    let failed = |e: ParquetError| {
-        Error::new(format!("cannot write the samples: {}", cause(&e)))
-            .at(path.display())
-            .remedy("check the free space and the right to write there")
-    };
-    let schema = Arc::new(parse_message_type(SCHEMA).map_err(failed)?);
     let mut known = vec![
-        KeyValue::new(RUNS.to_owned(), json(&runs(raw))?),
-        KeyValue::new(BLIND.to_owned(), json(&raw.blind)?),
-        KeyValue::new(PROBE.to_owned(), json(&raw.probe)?),
-        KeyValue::new("left_out".to_owned(), json(&raw.left_out())?),
+        (RUNS.to_owned(), json(&runs(raw))?),
+        (BLIND.to_owned(), json(&raw.blind)?),
+        (PROBE.to_owned(), json(&raw.probe)?),
+        ("left_out".to_owned(), json(&raw.left_out())?),
     ];
-    let given = about.iter();
-    known.extend(given.map(|(key, value)| KeyValue::new(key.clone(), value.clone())));
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_created_by(format!("warmset {}", env!("CARGO_PKG_VERSION")))
-        .set_key_value_metadata(Some(known))
-        .build();
-    let mut aside = model::files::Aside::create(path)?;
-    let mut file =
-        SerializedFileWriter::new(&mut aside, schema, Arc::new(properties)).map_err(failed)?;
-    let mut group = |rows: &[Row<'_>]| {
-        let mut writer = file.next_row_group()?;
-        columns(&mut Columns(&mut writer, rows))?;
-        writer.close().map(drop)
-    };
-    let mut rows: Vec<Row<'_>> = Vec::new();
+    known.extend_from_slice(about);
     let names = names(raw)?;
-    for run in &raw.runs {
-        for (cost, taken) in &run.record.costs {
-            rows.extend(rows_of(run, &names[cost], taken));
+    let mut runs = raw.runs.iter();
+    let groups = std::iter::from_fn(|| {
+        let mut rows: Vec<Row<'_>> = Vec::new();
+        while rows.len() < ROW_GROUP
+            && let Some(run) = runs.next()
+        {
+            for (cost, taken) in &run.record.costs {
+                rows.extend(rows_of(run, &names[cost], taken));
+            }
         }
-        if rows.len() >= ROW_GROUP {
-            group(&rows).map_err(failed)?;
-            rows.clear();
-        }
-    }
-    group(&rows).map_err(failed)?;
-    file.close().map_err(failed)?;
-    aside.finish()
+        (!rows.is_empty()).then_some(rows)
+    });
+    columns::write_groups(path, groups, &known)
 }
 
 fn json(value: &impl Serialize) -> Result<String> {
@@ -231,58 +203,23 @@ fn rows_of<'a>(run: &'a Run, cost: &'a str, taken: &'a Taken) -> impl Iterator<I
         })
 }
 
-fn columns<W: Write + Send>(all: &mut Columns<'_, '_, W>) -> Result<(), ParquetError> {
-    all.column::<Int32Type>(|r| r.run.record.number as i32)?;
-    all.column::<ByteArrayType>(|r| text(&r.run.of.policy))?;
-    all.column::<ByteArrayType>(|r| text(r.run.of.utilization.name()))?;
-    all.column::<BoolType>(|r| r.run.of.scaled)?;
-    all.column::<Int32Type>(|r| r.run.of.tasks as i32)?;
-    all.column::<Int32Type>(|r| r.run.set as i32)?;
-    all.column::<ByteArrayType>(|r| text(r.cost))?;
-    all.optional::<Int32Type>(|r| r.cpu.map(|cpu| cpu as i32))?;
-    all.optional::<Int64Type>(|r| r.begun.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)))?;
-    all.column::<Int64Type>(|r| i64::from(r.whole))?;
-    all.optional::<Int64Type>(|r| r.own.map(i64::from))?;
-    all.optional::<Int32Type>(|r| r.events.map(|events| events as i32))
-}
+impl columns::Record for Row<'_> {
+    const SCHEMA: &'static str = SCHEMA;
 
-/// Writes the columns, in the order of the schema.
-struct Columns<'a, 'b, W: Write>(&'a mut SerializedRowGroupWriter<'b, W>, &'a [Row<'a>]);
-
-impl<W: Write + Send> Columns<'_, '_, W> {
-    fn column<T: DataType>(
-        &mut self,
-        value: impl Fn(&Row<'_>) -> T::T,
-    ) -> Result<(), ParquetError> {
-        self.batch::<T>(&self.1.iter().map(value).collect::<Vec<_>>(), None)
+    fn write(all: &mut Columns<'_, '_, '_, Self>) -> Result<(), ParquetError> {
+        all.column::<Int32Type>(|r| r.run.record.number as i32)?;
+        all.column::<ByteArrayType>(|r| text(&r.run.of.policy))?;
+        all.column::<ByteArrayType>(|r| text(r.run.of.utilization.name()))?;
+        all.column::<BoolType>(|r| r.run.of.scaled)?;
+        all.column::<Int32Type>(|r| r.run.of.tasks as i32)?;
+        all.column::<Int32Type>(|r| r.run.set as i32)?;
+        all.column::<ByteArrayType>(|r| text(r.cost))?;
+        all.optional::<Int32Type>(|r| r.cpu.map(|cpu| cpu as i32))?;
+        all.optional::<Int64Type>(|r| r.begun.map(|ns| saturate(ns)))?;
+        all.column::<Int64Type>(|r| i64::from(r.whole))?;
+        all.optional::<Int64Type>(|r| r.own.map(i64::from))?;
+        all.optional::<Int32Type>(|r| r.events.map(|events| events as i32))
     }
-
-    fn optional<T: DataType>(
-        &mut self,
-        value: impl Fn(&Row<'_>) -> Option<T::T>,
-    ) -> Result<(), ParquetError> {
-        let values: Vec<Option<T::T>> = self.1.iter().map(value).collect();
-        let there: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
-        let values: Vec<T::T> = values.into_iter().flatten().collect();
-        self.batch::<T>(&values, Some(&there))
-    }
-
-    fn batch<T: DataType>(
-        &mut self,
-        values: &[T::T],
-        there: Option<&[i16]>,
-    ) -> Result<(), ParquetError> {
-        let mut column = self
-            .0
-            .next_column()?
-            .ok_or_else(|| ParquetError::General("the schema has too few columns".to_owned()))?;
-        column.typed::<T>().write_batch(values, there, None)?;
-        column.close()
-    }
-}
-
-fn text(value: &str) -> ByteArray {
-    ByteArray::from(value.as_bytes().to_vec())
 }
 
 /// Reads the samples back.

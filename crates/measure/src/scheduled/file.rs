@@ -5,18 +5,12 @@
 //! integer nanoseconds, sizes bytes; `told_ns` is the length that the engine told, `away_ns` what
 //! the job's own clock says.
 
-use crate::samples::{Sample, cause};
-use model::{Error, Result};
-use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use crate::columns::{self, Columns, saturate, text};
+use crate::samples::Sample;
+use model::Result;
+use parquet::data_type::{ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::parser::parse_message_type;
-use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 
 /// A sample, and in which schedule it was taken.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,76 +54,32 @@ const SCHEMA: &str = "message cpmd_scheduled {
 /// # Errors
 /// The directory is not writable, or the disk is full.
 pub fn write(path: &Path, samples: &[Scheduled], about: &[(String, String)]) -> Result<()> {
-    let failed = |e: ParquetError| {
-        Error::new(format!("cannot write the samples: {}", cause(&e)))
-            .at(path.display())
-            .remedy("check the free space and the right to write there")
-    };
-    let schema = Arc::new(parse_message_type(SCHEMA).map_err(failed)?);
-    let about = about
-        .iter()
-        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
-        .collect();
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_created_by(format!("warmset {}", env!("CARGO_PKG_VERSION")))
-        .set_key_value_metadata(Some(about))
-        .build();
-    let mut aside = model::files::Aside::create(path)?;
-    let mut file =
-        SerializedFileWriter::new(&mut aside, schema, Arc::new(properties)).map_err(failed)?;
-    let mut rows = file.next_row_group().map_err(failed)?;
-    columns(&mut Columns(&mut rows, samples)).map_err(failed)?;
-    rows.close().map_err(failed)?;
-    file.close().map_err(failed)?;
-    aside.finish()
+    columns::write(path, samples, about)
 }
 
-fn columns<W: Write + Send>(all: &mut Columns<'_, '_, W>) -> Result<(), ParquetError> {
-    all.column::<ByteArrayType>(|_| text(&METHOD))?;
-    all.column::<ByteArrayType>(|s| text(&s.policy))?;
-    all.column::<Int32Type>(|s| s.tasks as i32)?;
-    all.column::<Int32Type>(|s| s.set as i32)?;
-    all.column::<Int32Type>(|s| s.sample.block as i32)?;
-    all.column::<ByteArrayType>(|s| text(&s.sample.load))?;
-    all.column::<Int64Type>(|s| long(s.sample.wss.get()))?;
-    all.column::<DoubleType>(|s| s.sample.write_ratio)?;
-    all.column::<Int32Type>(|s| s.sample.from.0 as i32)?;
-    all.column::<Int32Type>(|s| s.sample.to.0 as i32)?;
-    all.column::<ByteArrayType>(|s| text(&s.sample.resumption))?;
-    all.column::<Int64Type>(|s| long(s.sample.asked.nanos()))?;
-    all.column::<Int64Type>(|s| long(s.sample.preempted.nanos()))?;
-    all.column::<Int64Type>(|s| long(s.sample.cold.nanos()))?;
-    all.column::<Int64Type>(|s| long(s.sample.warm.nanos()))?;
-    all.column::<Int64Type>(|s| long(s.sample.post.nanos()))?;
-    all.column::<Int64Type>(|s| s.sample.delay.nanos())?;
-    all.column::<ByteArrayType>(|s| text(&s.sample.discarded.map_or("", |d| d.name())))
-}
+impl columns::Record for Scheduled {
+    const SCHEMA: &'static str = SCHEMA;
 
-/// Writes the columns, in the order of the schema.
-struct Columns<'a, 'b, W: Write>(&'a mut SerializedRowGroupWriter<'b, W>, &'a [Scheduled]);
-
-impl<W: Write + Send> Columns<'_, '_, W> {
-    fn column<T: DataType>(
-        &mut self,
-        value: impl Fn(&Scheduled) -> T::T,
-    ) -> Result<(), ParquetError> {
-        let values: Vec<T::T> = self.1.iter().map(value).collect();
-        let mut column = self
-            .0
-            .next_column()?
-            .ok_or_else(|| ParquetError::General("the schema has too few columns".to_owned()))?;
-        column.typed::<T>().write_batch(&values, None, None)?;
-        column.close()
+    fn write(all: &mut Columns<'_, '_, '_, Self>) -> Result<(), ParquetError> {
+        all.column::<ByteArrayType>(|_| text(&METHOD))?;
+        all.column::<ByteArrayType>(|s| text(&s.policy))?;
+        all.column::<Int32Type>(|s| s.tasks as i32)?;
+        all.column::<Int32Type>(|s| s.set as i32)?;
+        all.column::<Int32Type>(|s| s.sample.block as i32)?;
+        all.column::<ByteArrayType>(|s| text(&s.sample.load))?;
+        all.column::<Int64Type>(|s| saturate(s.sample.wss.get()))?;
+        all.column::<DoubleType>(|s| s.sample.write_ratio)?;
+        all.column::<Int32Type>(|s| s.sample.from.0 as i32)?;
+        all.column::<Int32Type>(|s| s.sample.to.0 as i32)?;
+        all.column::<ByteArrayType>(|s| text(&s.sample.resumption))?;
+        all.column::<Int64Type>(|s| saturate(s.sample.asked.nanos()))?;
+        all.column::<Int64Type>(|s| saturate(s.sample.preempted.nanos()))?;
+        all.column::<Int64Type>(|s| saturate(s.sample.cold.nanos()))?;
+        all.column::<Int64Type>(|s| saturate(s.sample.warm.nanos()))?;
+        all.column::<Int64Type>(|s| saturate(s.sample.post.nanos()))?;
+        all.column::<Int64Type>(|s| s.sample.delay.nanos())?;
+        all.column::<ByteArrayType>(|s| text(&s.sample.discarded.map_or("", |d| d.name())))
     }
-}
-
-fn text(value: &impl std::fmt::Display) -> ByteArray {
-    ByteArray::from(value.to_string().into_bytes())
-}
-
-fn long(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
