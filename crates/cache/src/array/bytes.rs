@@ -29,7 +29,9 @@ pub(super) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     for line in 0..size_of::<T>().div_ceil(64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let at = std::ptr::from_ref(value).cast::<i8>().wrapping_add(64 * line);
+        let at = std::ptr::from_ref(value)
+            .cast::<i8>()
+            .wrapping_add(64 * line);
         // SAFETY: every x86-64 processor has SSE; a prefetch reads nothing.
         unsafe { _mm_prefetch(at, _MM_HINT_T0) }
     }
