@@ -1,11 +1,11 @@
 //! What is tried in the guest: lines of a file, each a case.
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
-//! [tolerance=TIME] [usual=TIME]`: the set is `random:N:U:SEED`, N tasks of total utilization U
+//! [tolerance=TIME] [usual=TIME] [decisions=N]`: the set is `random:N:U:SEED`, N tasks of total utilization U
 //! with periods from 10 ms to 60 ms, or the name of a file of the guest; each task has a working set
 //! of that size. Decisions may be overdue by `tolerance`, those of a thousand but one by `usual`;
 //! without a word by what the judge allows every case. A case whose name begins with `sim-` is
-//! compared with the simulator.
+//! compared with the simulator, by so many decisions at least (`decisions`).
 
 use generate::{Amount, Method, Range, Recipe};
 use model::{Bytes, Details, Duration, Enforcement, Error, Ratio, Result, TaskSet};
@@ -35,6 +35,8 @@ pub struct Case {
     pub tolerance: Option<Duration>,
     /// The same of those of a thousand but one.
     pub usual: Option<Duration>,
+    /// So many decisions at least are to be compared with the simulator's.
+    pub decisions: usize,
 }
 
 /// Reads a file of cases. Empty lines and those that begin with `#` say nothing.
@@ -67,6 +69,7 @@ fn one(line: &str) -> Result<Case> {
         wss: None,
         tolerance: None,
         usual: None,
+        decisions: 1,
     };
     for word in words {
         match word.split_once('=') {
@@ -76,6 +79,7 @@ fn one(line: &str) -> Result<Case> {
             Some(("wss", size)) => case.wss = Some(size.parse()?),
             Some(("tolerance", time)) => case.tolerance = Some(time.parse()?),
             Some(("usual", time)) => case.usual = Some(time.parse()?),
+            Some(("decisions", least)) => case.decisions = least.parse().map_err(|_| bad())?,
             _ => return Err(bad()),
         }
     }
@@ -137,7 +141,7 @@ mod tests {
     #[test]
     fn lines_are_cases() {
         let text = "# a remark\n\nx g-edf 1s random:5:1.5:7 enforcement=exact execution=1.2\n\
-                    y ca-edf 1s random:5:1.5:7 wss=2MiB tolerance=3ms usual=2ms\n";
+                    y ca-edf 1s random:5:1.5:7 wss=2MiB tolerance=3ms usual=2ms decisions=70\n";
         let cases = read(text).unwrap();
         assert_eq!(cases.len(), 2);
         assert_eq!(cases[0].enforcement, Enforcement::Exact);
@@ -145,6 +149,7 @@ mod tests {
         let ms = |ms| Some(Duration::from_millis(ms));
         assert_eq!(allowed(&cases[0]), (None, None));
         assert_eq!(allowed(&cases[1]), (ms(3), ms(2)));
+        assert_eq!((cases[0].decisions, cases[1].decisions), (1, 70));
         let set = cases[0].tasks(|_| unreachable!()).unwrap();
         assert_eq!(set.len(), 5);
         assert_eq!(set, cases[0].tasks(|_| unreachable!()).unwrap());
@@ -157,6 +162,7 @@ mod tests {
             "x g-edf 1s random:5",
             "x y 1s z",
             "x g-edf 1s z how=so",
+            "x g-edf 1s random:5:1.5:7 decisions=many",
         ] {
             let cases = read(bad).and_then(|c| c[0].tasks(|name| Err(Error::new(name))));
             assert!(cases.is_err(), "{bad}");

@@ -136,9 +136,10 @@ pub fn simulated(header: &Header, events: &[Event]) -> Result<Vec<Event>> {
 /// Holds the first decisions of a run against those of the simulator.
 pub fn compare(header: &Header, real: &[Event], simulated: &[Event], most: usize) -> Compared {
     let (run, virtual_run) = (lives(real), lives(simulated));
+    // Those of semi-partitioned policies say where each slice, or each server, runs.
     let is_partitioned = match &header.stages[0].assignment {
         Some(model::Assignment::Clustered(c)) => c.clusters.iter().all(|set| set.len() == 1),
-        _ => false,
+        assignment => assignment.is_some(),
     };
     let moments = Moments::of(simulated);
     let mut compared = Compared::default();
@@ -182,25 +183,32 @@ fn apart(real: &[Turn], simulated: &[Turn]) -> bool {
     both.any(|(a, b)| far(a.from, b.from) || far(a.to, b.to))
 }
 
-/// When jobs are released, and when jobs complete.
+/// Moments that decide.
 struct Moments {
+    /// Those that are the same in both schedules: releases, changes of servers, openings of windows.
     releases: Vec<Instant>,
+    /// Those that depend on how long jobs executed: completions, ends of slices.
     completions: Vec<Instant>,
 }
 
 impl Moments {
     fn of(events: &[Event]) -> Self {
-        let times = |kind: EventKind| {
-            let found = events.iter().filter(|e| e.kind == kind);
+        let times = |kinds: &[EventKind]| {
+            let found = events.iter().filter(|e| kinds.contains(&e.kind));
             found.map(|e| e.time).collect()
         };
         Moments {
-            releases: times(EventKind::Release),
-            completions: times(EventKind::Completion),
+            releases: times(&[
+                EventKind::Release,
+                EventKind::ServerBegin,
+                EventKind::ServerEnd,
+                EventKind::Window,
+            ]),
+            completions: times(&[EventKind::Completion, EventKind::BudgetExhausted]),
         }
     }
 
-    /// Is a release so close to a completion, within the life of such turns, that they might have
+    /// Is a moment of the first kind so close to one of the second, within the life of such turns, that they might have
     /// come the other way round?
     fn are_close(&self, turns: &[Turn]) -> bool {
         let (Some(first), Some(last)) = (turns.first(), turns.last()) else {

@@ -21,8 +21,11 @@ pub struct Limits {
     pub usual: Duration,
     /// The part of all processors' time, in thousandths, for which decisions may be overdue in all.
     pub inverted_permille: u64,
-    /// So many decisions are compared with the simulator's.
+    /// So many decisions are compared with the simulator's, as far as there are so many, which has
+    /// to be `least`.
     pub decisions: usize,
+    /// The least.
+    pub least: usize,
     /// So many of a hundred jobs may be too close to tell.
     pub close_percent: usize,
 }
@@ -35,6 +38,7 @@ impl Default for Limits {
             usual: Duration::from_millis(1),
             inverted_permille: 50,
             decisions: 500,
+            least: 1,
             close_percent: 20,
         }
     }
@@ -171,6 +175,12 @@ pub fn judge(path: &Path, limits: &Limits) -> Result<Judged> {
     };
     if let Some(compared) = &compared {
         faults.extend(compared.different.iter().take(5).cloned());
+        if compared.decisions < limits.least {
+            faults.push(format!(
+                "{} decisions are compared with the simulator's, of {} that are wanted",
+                compared.decisions, limits.least
+            ));
+        }
         if compared.close * 100 > compared.jobs * limits.close_percent {
             faults.push(format!(
                 "{} of {} jobs are too close to tell",

@@ -59,7 +59,7 @@ fn pack_all(cases: &str, out: &str, files: &[&str]) -> Result<()> {
 }
 
 /// Judges all that an archive holds. Returns whether there is something of each case and nothing is
-/// wrong.
+/// wrong. What is said of a case with which nothing is wrong stands in `NAME.passed`, too.
 fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
     let cases = case::read(&String::from_utf8_lossy(&read(cases)?))?;
     let into = Path::new(into);
@@ -86,9 +86,15 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
             let limits = judge::Limits {
                 tolerance: case.tolerance.unwrap_or(limits.tolerance),
                 usual: case.usual.unwrap_or(limits.usual),
+                least: case.decisions,
                 ..limits
             };
-            good &= judge_one(into, &case.name, &limits);
+            let (row, well) = judge_one(into, &case.name, &limits);
+            if well && result == "well" {
+                let path = into.join(format!("{}.passed", case.name));
+                fs::write(&path, row).map_err(|e| Error::io(&path, "write it", &e))?;
+            }
+            good &= well;
         } else {
             println!("{}: the guest has brought out no trace of it", case.name);
             good = false;
@@ -97,7 +103,7 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
     let is_case = |name: &str| cases.iter().any(|case| case.name == name);
     let others = names.iter().filter_map(|name| name.strip_suffix(".wtrace"));
     for name in others.filter(|name| !is_case(name)) {
-        good &= judge_one(into, name, &limits);
+        good &= judge_one(into, name, &limits).1;
     }
     println!(
         "{} cases; where a case says nothing else, each decision within {} of when it was due, \
@@ -127,13 +133,14 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
     Ok(good)
 }
 
-/// Judges one trace, and says what came of it. Returns whether nothing is wrong.
-fn judge_one(into: &Path, name: &str, limits: &judge::Limits) -> bool {
+/// Judges one trace, and says what came of it. Returns the row of the table, and whether nothing is
+/// wrong.
+fn judge_one(into: &Path, name: &str, limits: &judge::Limits) -> (String, bool) {
     let judged = match judge::judge(&into.join(format!("{name}.wtrace")), limits) {
         Ok(judged) => judged,
         Err(e) => {
             println!("{name}: {e}");
-            return false;
+            return (String::new(), false);
         }
     };
     let (verdict, time) = (&judged.verdict, |ns| {
@@ -146,7 +153,7 @@ fn judge_one(into: &Path, name: &str, limits: &judge::Limits) -> bool {
             c.decisions, c.close
         )
     });
-    println!(
+    let row = format!(
         "{:<16} {:<10} {:>5} {:>7} {:>5} {:>12} {:>8} {:>7} {:>7}  {}",
         judged.name,
         judged.policy,
@@ -159,8 +166,9 @@ fn judge_one(into: &Path, name: &str, limits: &judge::Limits) -> bool {
         time(verdict.overdue.total_ns),
         compared.unwrap_or_default()
     );
+    println!("{row}");
     for fault in &judged.faults {
         println!("    {fault}");
     }
-    judged.faults.is_empty()
+    (row, judged.faults.is_empty())
 }

@@ -28,8 +28,6 @@ use workload::Work;
 const BEFORE: Duration = Duration::from_millis(50);
 /// How long it is waited for threads to come in.
 const TO_COME_IN: Duration = Duration::from_secs(10);
-/// How long it is waited for jobs that were told to end.
-const TO_END: Duration = Duration::from_secs(5);
 /// How often events are taken.
 const EVERY: Duration = Duration::from_millis(20);
 /// So many may wait to be put in order while jobs wait for the thread that does it.
@@ -111,7 +109,7 @@ pub fn run<S: Sink>(
     let (lost, decisions) = (loaded.lost(), loaded.decisions());
     let ending = loaded.ending();
     loaded.detach();
-    let (latencies, stuck) = join(workers);
+    let (latencies, stuck) = join(workers, settings.to_end);
     let (end, interrupted) = ended?;
     let_go?;
     let mut collector = collector.into_inner();
@@ -144,8 +142,8 @@ pub fn run<S: Sink>(
 
 /// Waits until the threads have come to their ends. Returns how long first instructions took, and
 /// the tasks whose work does not come back.
-fn join(workers: Vec<JoinHandle<Vec<u32>>>) -> (Vec<u32>, Vec<TaskId>) {
-    let late = clock() + TO_END.nanos();
+fn join(workers: Vec<JoinHandle<Vec<u32>>>, to_end: Duration) -> (Vec<u32>, Vec<TaskId>) {
+    let late = clock() + to_end.nanos();
     let (mut latencies, mut stuck) = (Vec::new(), Vec::new());
     for (task, worker) in workers.into_iter().enumerate() {
         while !worker.is_finished() && clock() < late {

@@ -1,13 +1,24 @@
 //! What a run is given besides its plan, and what comes of it besides its trace.
 
-use model::{Instant, TaskId};
+use model::{Duration, Instant, TaskId};
 
 /// Everything about a run but the plan and the work.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// When all tasks are released, as a reading of `CLOCK_MONOTONIC` in nanoseconds; else as soon
     /// as everything is ready.
     pub release_at: Option<u64>,
+    /// How long it is waited for jobs that were told to end.
+    pub to_end: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            release_at: None,
+            to_end: Duration::from_secs(5),
+        }
+    }
 }
 
 /// What came of a run besides its trace.

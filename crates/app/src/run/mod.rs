@@ -3,7 +3,7 @@
 //! [`plan`] looks whether the run could be and what would disturb it, [`Planned::run`] runs it.
 
 pub mod colors;
-mod engine;
+pub(crate) mod engine;
 mod known;
 pub mod live;
 mod looked;
@@ -535,7 +535,10 @@ fn in_kernel<S: Sink>(
         _ => Err(Error::new("the engine in the kernel runs no programs")),
     });
     let works = works.collect::<Result<Vec<_>>>()?;
-    let settings = kernel::Settings { release_at };
+    let settings = kernel::Settings {
+        release_at,
+        ..kernel::Settings::default()
+    };
     let flush = Recorders::flush;
     kernel::run(carried, set, works, &settings, watch, recorders, flush).map(outcome)
 }
