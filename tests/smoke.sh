@@ -114,6 +114,8 @@ holds "$dir/slices/weighted.csv" "EDF-WM-SLICE-1MS"
 expect 0 "$warmset" measure cpmd -o "$dir/measured" \
     --wss 4KiB,64KiB --samples 12 --max-preemption 1ms
 holds "$dir/measured/profile.toml" "[[cpmd]]"
+# Decisions at quanta are not the kernel's, whatever this one has.
+expect 2 "$warmset" measure overheads -o "$dir/kernel" --engine kernel --policy pd2
 expect 0 "$warmset" measure wss --every 20ms -- sleep 0.3
 holds "$dir/out" "wss ="
 expect 0 "$warmset" measure task --runs 2 -- ls /

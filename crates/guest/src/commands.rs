@@ -18,7 +18,7 @@ struct Call {
     name: &'static str,
     /// The set, as a case has it; empty: the call has none.
     set: &'static str,
-    /// Its words; `SET` and `TRACE` stand for the names of files.
+    /// Its words; `SET` and `TRACE` stand for the names of files, `OUT` for that of a directory.
     line: &'static str,
     /// Exit statuses that are well.
     status: &'static [i32],
@@ -30,7 +30,7 @@ const LATENCY: &str = "release to first instruction:";
 
 const SET: &str = "random:6:2.2:21";
 
-const CALLS: [Call; 8] = [
+const CALLS: [Call; 9] = [
     Call {
         name: "platform",
         set: "",
@@ -83,6 +83,22 @@ const CALLS: [Call; 8] = [
         ],
     },
     Call {
+        name: "overheads",
+        set: "",
+        line: "measure overheads --engine kernel --policy p-edf,g-edf,nps-f --tasks 12 --sets 2 \
+               --for 1s -o OUT",
+        status: &[0],
+        says: &[
+            "release",
+            "scheduling",
+            "context switch",
+            "IPI latency",
+            "tick",
+            "Of the engine in the kernel",
+            "this machine is emulated",
+        ],
+    },
+    Call {
         name: "refused",
         set: SET,
         line: "run SET --engine kernel --policy g-fifo",
@@ -107,6 +123,8 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
         return Ok(());
     }
     let broken = |e: std::io::Error| Error::new(format!("cannot write to the port: {e}"));
+    // What the kernel records is asked for by `measure overheads`.
+    crate::init::mount_tracefs()?;
     let mut results = String::new();
     for call in &CALLS {
         let begun = Instant::now();
@@ -118,8 +136,13 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
         println!("guest: warmset: {line} in {:.1?}", begun.elapsed());
         results += &line;
         results.push('\n');
-        if let Ok(bytes) = fs::read(trace_of(call)) {
-            archive::write(port, &format!("{}.wtrace", call.name), &bytes).map_err(broken)?;
+        for (file, kept) in [
+            (trace_of(call), "wtrace"),
+            (format!("{}/overheads.json", directory_of(call)), "json"),
+        ] {
+            if let Ok(bytes) = fs::read(file) {
+                archive::write(port, &format!("{}.{kept}", call.name), &bytes).map_err(broken)?;
+            }
         }
     }
     archive::write(port, "commands.result", results.as_bytes()).map_err(broken)
@@ -127,6 +150,10 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
 
 fn trace_of(call: &Call) -> String {
     format!("/out/{}.wtrace", call.name)
+}
+
+fn directory_of(call: &Call) -> String {
+    format!("/out/{}", call.name)
 }
 
 fn one(call: &Call) -> Result<()> {
@@ -140,6 +167,7 @@ fn one(call: &Call) -> Result<()> {
     let words = call.line.split_whitespace().map(|word| match word {
         "SET" => set.clone(),
         "TRACE" => trace_of(call),
+        "OUT" => directory_of(call),
         word => word.to_owned(),
     });
     let output = (Command::new(WARMSET).args(words).output())

@@ -2,7 +2,7 @@
 
 use crate::capabilities::{Capability, capabilities};
 use crate::facts::{Config, Fact, facts};
-use crate::probe::Probes;
+use crate::probe::{EMULATION, Probes};
 use crate::topology;
 use crate::tree::Tree;
 use model::{Platform, Result};
@@ -26,6 +26,11 @@ impl Machine {
     pub fn fact(&self, name: &str) -> Option<&str> {
         let fact = self.facts.iter().find(|f| f.name == name)?;
         fact.value.as_deref()
+    }
+
+    /// What emulates its processors, if it is known to be no hardware.
+    pub fn emulated(&self) -> Option<&str> {
+        self.fact("hypervisor").filter(|name| *name == EMULATION)
     }
 
     /// A capability by its name.

@@ -46,6 +46,9 @@ pub struct Probes {
     pub frame_number: Option<bool>,
 }
 
+/// The hypervisor that executes no instruction by hardware.
+pub const EMULATION: &str = "QEMU without acceleration";
+
 impl Probes {
     /// Asks the running kernel.
     pub fn ask() -> Self {
@@ -109,7 +112,7 @@ fn hypervisor() -> Option<String> {
         b"MicrosoftHv" => "Hyper-V".to_owned(),
         b"VMwareVMware" => "VMware".to_owned(),
         b"XenVMMXenVMM" => "Xen".to_owned(),
-        b"TCGTCGTCGTCG" => "QEMU without acceleration".to_owned(),
+        b"TCGTCGTCGTCG" => EMULATION.to_owned(),
         [] => "one that does not name itself".to_owned(),
         other => String::from_utf8_lossy(other).into_owned(),
     })

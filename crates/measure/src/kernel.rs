@@ -13,7 +13,7 @@ pub mod pieces;
 pub mod points;
 pub mod window;
 
-use machine::tracefs::Recording;
+use machine::tracefs::{Recording, Tracepoint};
 use model::{CpuId, Duration, Result};
 
 /// What a busy processor fills in a second.
@@ -27,8 +27,16 @@ const KIB: (u64, u64) = (4 << 10, 32 << 10);
 /// # Errors
 /// As [`Recording::begin_to_read_afterwards`].
 pub fn begin(cpus: &[CpuId], length: Duration) -> Result<Recording> {
+    begin_these(&points::known(), cpus, length)
+}
+
+/// The same with these tracepoints.
+///
+/// # Errors
+/// As [`begin`].
+pub fn begin_these(points: &[Tracepoint], cpus: &[CpuId], length: Duration) -> Result<Recording> {
     let seconds = length.nanos().div_ceil(1_000_000_000);
     let kib = KIB_A_SECOND.saturating_mul(seconds) + KIB.0;
     let kib = u32::try_from(kib.min(KIB.1)).unwrap_or(u32::MAX);
-    Recording::begin_to_read_afterwards(&points::known(), cpus, kib)
+    Recording::begin_to_read_afterwards(points, cpus, kib)
 }

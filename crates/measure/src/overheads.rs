@@ -7,6 +7,7 @@
 
 pub mod by_processor;
 pub mod curve;
+pub mod in_kernel;
 pub mod marks;
 pub mod outliers;
 pub mod probe;

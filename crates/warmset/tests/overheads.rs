@@ -243,6 +243,17 @@ fn wrong_options_are_refused() {
         let refused = call(dir, &format!("measure overheads -o out {options}")).refusal();
         assert!(refused.contains(said), "{options}: {refused}");
     }
+    // Refused wherever it is asked: first for what this build and this kernel lack, if they do.
+    let refused = call(dir, "measure overheads -o out --engine kernel --policy pd2").refusal();
+    let reasons = [
+        "built without the engine in the kernel",
+        "this kernel has no sched_ext",
+        "is loaded, and the kernel has one at a time",
+        "BPF: ",
+        "`pd2` decides at quanta",
+    ];
+    assert!(reasons.iter().any(|why| refused.contains(why)), "{refused}");
+    assert!(!dir.join("out").exists());
     std::fs::create_dir_all(dir.join("out")).unwrap();
     let foreign = model::profilefile::to_toml(&Profile::builtin("xeon-l7455").unwrap());
     std::fs::write(dir.join("out/profile.toml"), foreign).unwrap();

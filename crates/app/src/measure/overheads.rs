@@ -2,7 +2,7 @@
 
 use super::charts;
 use ::experiment::overheads::campaign::{self, Outcome};
-use ::experiment::overheads::plan::{Options, Plan};
+use ::experiment::overheads::plan::{Engine, Options, Plan};
 use ::measure::cpmd::PROFILE;
 use ::measure::keep;
 use ::measure::overheads::probe::{self, Probe};
@@ -39,12 +39,16 @@ pub struct Overheads {
 /// that is there keeps its cache delays.
 ///
 /// # Errors
-/// Options that make no plan; a finished measurement, or another machine's profile, in the
+/// This machine has not what the engine needs; options that make no plan; a finished measurement, or another machine's profile, in the
 /// directory; no right to run tasks in real time; files that cannot be written.
 pub fn overheads(mut options: Options, watch: &dyn Watch) -> Result<Overheads> {
     let machine = machine::detect::this_machine()?;
     if options.about.is_empty() {
         options.about = machine.settings();
+    }
+    options.emulated = machine.emulated().map(str::to_owned);
+    if options.engine == Engine::Kernel {
+        crate::run::engine::can(&machine)?;
     }
     let plan = Plan::of(&options, &machine.platform)?;
     spare_finished(&plan)?;

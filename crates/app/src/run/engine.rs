@@ -99,6 +99,12 @@ fn permit(options: &Options, set: &TaskSet, machine: &Machine) -> Result<()> {
     if let Some(what) = lacks(options, set) {
         return refuse(format!("the engine in the kernel does not know {what}"));
     }
+    can(machine)
+}
+
+/// # Errors
+/// This build, kernel or user cannot run the engine in the kernel.
+pub(crate) fn can(machine: &Machine) -> Result<()> {
     kernel::support::check(&Tree::new("/".as_ref()))?;
     match machine.capability("BPF") {
         Some(c) if c.state == machine::State::No => Err(Error::new(format!("BPF: {}", c.seen))

@@ -3,9 +3,9 @@
 //! A journal keeps what each run gave. Interrupted, the measurement writes what it has and keeps
 //! the journal, so that it can go on.
 
-use super::plan::{Header, Plan, Run};
+use super::plan::{Engine, Header, Plan, Run};
 use super::probing;
-use super::run::{Looks, Seen, calibrate_walk, run};
+use super::run::{Looks, Seen, calibrate_walk, run, run_in_kernel};
 use analyze::assign::{self, How, Refusal};
 use measure::journal::Journal;
 use measure::overheads::probe::{self, Probe};
@@ -15,7 +15,7 @@ use measure::overheads::statements::{self, Statement};
 use measure::overheads::tiles::Disturbance;
 use measure::system;
 use model::watch::Watch;
-use model::{Duration, OverheadKind, Platform, Profile, Provenance, Result};
+use model::{Duration, Enforcement, OverheadKind, Platform, Profile, Provenance, Result};
 use policy::{AnyPlan, Setup, Spec};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ const QUANTUM: Duration = Duration::from_millis(1);
 /// What was found.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Outcome {
+    /// Whose overheads.
+    pub engine: Engine,
     /// The policies, as written.
     pub policies: Vec<String>,
     /// How long each run was.
@@ -64,6 +66,9 @@ pub struct Outcome {
     /// Why nothing was seen of the kernel, if it is so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blind: Option<String>,
+    /// What the machine is emulated by, if it is: figures are of that, and of no hardware.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub emulated: Option<String>,
     /// Where the numbers come from.
     pub provenance: Provenance,
     /// If the user stopped it: how many runs of how many are done.
@@ -116,7 +121,7 @@ pub struct Measured {
 /// As [`run`]; a journal that does not fit; the directory cannot be written; stopped before the
 /// first run was done.
 pub fn measure(plan: &Plan, platform: &Platform, watch: &dyn Watch) -> Result<Measured> {
-    let looks = Looks::here();
+    let looks = Looks::here(plan.engine)?;
     let kernel = system::kernel();
     let header = Header::of(plan, platform, &kernel, looks.blind.clone());
     let (journal, records): (Journal, Vec<Record>) =
@@ -139,7 +144,7 @@ pub fn measure(plan: &Plan, platform: &Platform, watch: &dyn Watch) -> Result<Me
         about(plan.expected(left))
     ));
     let probe = match looks.blind {
-        None => probing::measure()?,
+        None => probing::measure(looks.points)?,
         Some(_) => None,
     };
     let session = Session {
@@ -226,6 +231,17 @@ impl Session<'_> {
             quantum: QUANTUM,
         })?;
         let length = self.plan.length;
+        if self.plan.engine == Engine::Kernel {
+            let given = kernel::Given {
+                set: &set,
+                platform: self.platform,
+                enforcement: Enforcement::Off,
+                horizon: length,
+            };
+            let carried = kernel::plan::of(&spec.to_string(), &plan, &given)?;
+            let seen = run_in_kernel(carried, &set, &self.unit, self.looks, self.watch)?;
+            return Ok(record(of, &seen));
+        }
         let seen = run(plan, &set, &self.unit, length, self.looks, self.watch)?;
         Ok(record(of, &seen))
     }
@@ -286,6 +302,7 @@ fn together(plan: &Plan, platform: &Platform, looks: &Looks, raw: &Raw, kernel: 
     }
     let done = raw.runs.len();
     let mut outcome = Outcome {
+        engine: plan.engine,
         policies: plan.policies.clone(),
         length: plan.length,
         statements: statements::all(&curves),
@@ -299,6 +316,7 @@ fn together(plan: &Plan, platform: &Platform, looks: &Looks, raw: &Raw, kernel: 
         probe: raw.probe,
         unseen: records().map(|record| record.unseen).sum(),
         blind: looks.blind.clone(),
+        emulated: plan.emulated.clone(),
         provenance: Provenance::default(),
         interrupted: (done < all).then_some((done as u32, all as u32)),
     };
@@ -306,10 +324,21 @@ fn together(plan: &Plan, platform: &Platform, looks: &Looks, raw: &Raw, kernel: 
     outcome
 }
 
+/// What emulation makes of figures, for people.
+pub fn emulation(by: &str) -> String {
+    format!(
+        "this machine is emulated ({by}): its caches and the ways between its processors are none of \
+         hardware's, and figures are of the emulation; measure hardware with the same command there"
+    )
+}
+
 fn provenance(plan: &Plan, platform: &Platform, outcome: &Outcome, kernel: String) -> Provenance {
     let mut warnings = Vec::new();
     if let Some(why) = &outcome.blind {
         warnings.push(format!("overheads are the engine's own part alone: {why}"));
+    }
+    if let Some(by) = &outcome.emulated {
+        warnings.push(emulation(by));
     }
     if let Some((done, all)) = outcome.interrupted {
         warnings.push(format!("interrupted after {done} of {all} runs"));
@@ -363,8 +392,12 @@ fn provenance(plan: &Plan, platform: &Platform, outcome: &Outcome, kernel: Strin
     );
     Provenance {
         source: format!(
-            "warmset {}, engine in real time (002 §5.1)",
-            env!("CARGO_PKG_VERSION")
+            "warmset {}, engine {} (002 §5.1)",
+            env!("CARGO_PKG_VERSION"),
+            match plan.engine {
+                Engine::User => "in real time",
+                Engine::Kernel => "in the kernel",
+            }
         ),
         command: plan.command.clone(),
         time: system::now(),

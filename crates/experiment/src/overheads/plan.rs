@@ -12,11 +12,24 @@ use std::path::PathBuf;
 
 pub use measure::overheads::results::Utilization;
 
+/// Whose overheads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// Those of the engine in user space.
+    #[default]
+    User,
+    /// Those of the engine in the kernel (sched_ext).
+    Kernel,
+}
+
 /// What is asked for; what is empty or `None` is chosen.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Directory of the results.
     pub out: PathBuf,
+    /// Whose overheads.
+    pub engine: Engine,
     /// At most three minutes: fewer policies, sizes and sets, shorter runs.
     pub quick: bool,
     /// Which policies.
@@ -35,6 +48,8 @@ pub struct Options {
     pub command: String,
     /// More for the provenance, by name.
     pub about: BTreeMap<String, String>,
+    /// What the machine is emulated by, if it is.
+    pub emulated: Option<String>,
 }
 
 /// What is measured.
@@ -42,6 +57,9 @@ pub struct Options {
 pub struct Plan {
     /// Directory of the results.
     pub out: PathBuf,
+    /// Whose overheads.
+    #[serde(default)]
+    pub engine: Engine,
     /// The policies, as written.
     pub policies: Vec<String>,
     /// Kinds of sets: utilizations, number of tasks, and whether they are scaled down.
@@ -58,6 +76,9 @@ pub struct Plan {
     pub command: String,
     /// More for the provenance.
     pub about: BTreeMap<String, String>,
+    /// What the machine is emulated by, if it is.
+    #[serde(default)]
+    pub emulated: Option<String>,
 }
 
 /// A kind of sets.
@@ -86,10 +107,36 @@ pub struct Run {
 
 /// Sets of more tasks than this are not measured by default (002 §5.1).
 const MOST_TASKS: u32 = 350;
+/// The engine in the kernel has room for so many.
+const MOST_IN_KERNEL: u32 = kernel::intf::MAX_TASKS as u32;
 /// So many sets are drawn at most to find one that fits as it was drawn.
 const DRAWN: u64 = 1_000;
 /// What starting and ending a run takes besides its length, for the plan.
 const AROUND: Duration = Duration::from_millis(500);
+
+impl Engine {
+    /// # Errors
+    /// The policy decides at quanta, and this engine decides those in user space.
+    fn knows(self, spec: &Spec) -> Result<()> {
+        if self == Engine::User || spec.quantum(Duration::from_millis(1))?.is_none() {
+            return Ok(());
+        }
+        Err(Error::new(format!(
+            "`{spec}` decides at quanta, which the engine in the kernel has done in user space: its \
+             overheads there are not measured"
+        ))
+        .at("--policy")
+        .remedy("name policies that decide at events, or measure without `--engine kernel`"))
+    }
+
+    /// Sets have no more tasks by default.
+    const fn most_tasks(self) -> u32 {
+        match self {
+            Engine::User => MOST_TASKS,
+            Engine::Kernel => MOST_IN_KERNEL,
+        }
+    }
+}
 
 impl Plan {
     /// The plan for a platform.
@@ -102,6 +149,9 @@ impl Plan {
             true => default_policies(options.quick, platform)?,
             false => options.policies.clone(),
         };
+        for spec in &policies {
+            options.engine.knows(spec)?;
+        }
         let policies: Vec<String> = policies
             .iter()
             .map(|spec| Ok(spec.canonical()?.to_string()))
@@ -114,16 +164,28 @@ impl Plan {
             }
         }
         let mut sizes = match options.tasks.is_empty() {
-            true => default_sizes(options.quick, processors),
+            true => default_sizes(options.quick, processors, options.engine.most_tasks()),
             false => chosen_sizes(&options.tasks, processors),
         };
         sizes.dedup();
+        let most = options.engine.most_tasks();
+        if let Some(size) =
+            (sizes.iter()).find(|s| options.engine == Engine::Kernel && s.tasks > most)
+        {
+            return Err(Error::new(format!(
+                "the engine in the kernel has room for {most} tasks, and these are {}",
+                size.tasks
+            ))
+            .at("--tasks")
+            .remedy("name fewer"));
+        }
         let (sets, length) = match options.quick {
             true => (3, Duration::from_millis(1_500)),
             false => (10, Duration::from_secs(4)),
         };
         Ok(Plan {
             out: options.out.clone(),
+            engine: options.engine,
             policies,
             sizes,
             sets: options.sets.unwrap_or(sets),
@@ -132,6 +194,7 @@ impl Plan {
             resume: options.resume,
             command: options.command.clone(),
             about: options.about.clone(),
+            emulated: options.emulated.clone(),
         })
     }
 
@@ -236,6 +299,7 @@ impl Head for Header {
             (a.sets != b.sets, "number of sets (--sets)"),
             (a.length != b.length, "length of runs (--for)"),
             (a.seed != b.seed, "seed (--seed)"),
+            (a.engine != b.engine, "engine (--engine)"),
         ];
         let first = different.iter().find(|(is_different, _)| *is_different);
         first.map_or("plan", |(_, what)| what)
@@ -277,7 +341,8 @@ fn fits(tasks: u32, processors: u32) -> bool {
     f64::from(tasks) * 0.0505 <= 0.85 * f64::from(processors)
 }
 
-fn default_sizes(quick: bool, processors: u32) -> Vec<Size> {
+/// Where one engine has room for fewer tasks than are measured by default, that many are the most.
+fn default_sizes(quick: bool, processors: u32, room: u32) -> Vec<Size> {
     let (light, scaled): (&[u32], &[u32]) = match quick {
         true => (&[2, 6, 10, 15], &[100, MOST_TASKS]),
         false => (
@@ -294,11 +359,11 @@ fn default_sizes(quick: bool, processors: u32) -> Vec<Size> {
     let mut sizes: Vec<Size> = light
         .iter()
         .map(|n| n * processors)
-        .filter(|tasks| *tasks <= MOST_TASKS)
+        .filter(|tasks| *tasks <= room)
         .map(|tasks| size(Utilization::Light, tasks, false))
         .collect();
     let beyond = scaled.iter().filter(|tasks| **tasks > most);
-    sizes.extend(beyond.map(|tasks| size(Utilization::Light, *tasks, true)));
+    sizes.extend(beyond.map(|tasks| size(Utilization::Light, room.min(*tasks), true)));
     if !quick {
         let medium = [1, 2, 3].map(|n| size(Utilization::Medium, n * processors, false));
         sizes.extend(medium);
@@ -374,6 +439,34 @@ mod tests {
         let of = |run: &Run| quick.draw(run, 2).unwrap().set.timings().to_vec();
         assert_eq!(of(&runs[0]), of(&runs[3]));
         assert_ne!(of(&runs[0]), of(&runs[24]));
+    }
+
+    #[test]
+    fn the_engine_in_the_kernel_has_its_limits() {
+        let kernel = |change: fn(&mut Options)| {
+            let mut options = Options {
+                engine: Engine::Kernel,
+                ..Options::default()
+            };
+            change(&mut options);
+            Plan::of(&options, &Platform::symmetric(2))
+        };
+        let full = kernel(|_| {}).unwrap();
+        let light = |s: &&Size| s.utilization == Utilization::Light;
+        let tasks: Vec<u32> = full.sizes.iter().filter(light).map(|s| s.tasks).collect();
+        assert_eq!(tasks[tasks.len() - 3..], [200, 250, 256]);
+        let error = |change| kernel(change).unwrap_err().to_string();
+        let many = error(|o| o.tasks = vec![10, 257]);
+        assert!(many.contains("room for 256 tasks"), "{many}");
+        let quanta = error(|o| o.policies = Spec::list("g-edf,pd2").unwrap());
+        assert!(quanta.contains("`pd2` decides at quanta"), "{quanta}");
+        let other = plan(&Options::default());
+        let head = |plan: &Plan| Header::of(plan, &Platform::symmetric(2), "6.1", None);
+        let same = Plan {
+            sizes: full.sizes.clone(),
+            ..other
+        };
+        assert_eq!(head(&full).difference(&head(&same)), "engine (--engine)");
     }
 
     #[test]

@@ -8,8 +8,7 @@
 
 use machine::clock::{current_cpu, monotonic_raw};
 use machine::realtime::{self, Priority, Raised};
-use machine::tracefs::Recording;
-use measure::overheads::marks::TRACEPOINTS;
+use machine::tracefs::{Recording, Tracepoint};
 use measure::overheads::probe::Probe;
 use model::{CpuId, Error, Result};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -22,17 +21,17 @@ const TURNS: u32 = 2_000;
 /// Among the kernel's real-time threads, whose switches are recorded.
 const PRIORITY: i32 = 40;
 
-/// Measures it on one processor, in a few seconds; `None` where nothing could be recorded without a
+/// Measures it of these tracepoints on one processor, in a few seconds; `None` where nothing could be recorded without a
 /// loss.
 ///
 /// # Errors
 /// No right to real-time priorities or to the record; no thread.
-pub fn measure() -> Result<Option<Probe>> {
+pub fn measure(points: &[Tracepoint]) -> Result<Option<Probe>> {
     let cpu = current_cpu();
     let mut differences = Vec::with_capacity(PAIRS);
     for _ in 0..PAIRS {
         let without = hand_over(cpu)?;
-        let recording = Recording::begin(&TRACEPOINTS)?;
+        let recording = Recording::begin(points)?;
         let with = hand_over(cpu);
         let recorded = recording.end()?;
         let with = with?;

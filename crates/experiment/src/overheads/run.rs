@@ -1,7 +1,9 @@
 //! One run of a task set, and what it cost, sample by sample.
 
+use super::plan::Engine;
 use execute::{Ending, Outcome, Performer, Settings};
-use machine::tracefs::{Recorded, Recording};
+use machine::tracefs::{Recorded, Recording, Tracepoint};
+use measure::overheads::in_kernel;
 use measure::overheads::marks::{self, TRACEPOINTS, Threads};
 use measure::overheads::tiles::{Mark, Tile, Tiler};
 use model::watch::Watch;
@@ -21,24 +23,58 @@ const PART: f64 = 0.9;
 /// What can be seen of the kernel here.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Looks {
+    /// What is recorded.
+    pub points: &'static [Tracepoint],
     /// Why nothing of the kernel's part can be recorded, as a clause; `None`: it can.
     pub blind: Option<String>,
     /// The address of the kernel's tick, if it may be known.
     tick: Option<i64>,
+    /// That of the function by which the kernel calls timers of the engine in the kernel.
+    callback: Option<i64>,
 }
 
 impl Looks {
-    /// What can be seen.
-    pub fn here() -> Self {
+    /// What can be seen of what this engine does.
+    ///
+    /// # Errors
+    /// The kernel does not show what the engine in it does: all of that is the kernel's own code.
+    pub fn here(engine: Engine) -> Result<Self> {
         let symbols = std::fs::read_to_string(Path::new("/proc/kallsyms")).unwrap_or_default();
-        Looks {
-            blind: marks::missing().map(|point| {
+        let (points, missing): (&[Tracepoint], _) = match engine {
+            Engine::User => (&TRACEPOINTS, marks::missing()),
+            Engine::Kernel => (&in_kernel::TRACEPOINTS, in_kernel::missing()),
+        };
+        let looks = Looks {
+            points,
+            blind: missing.map(|point| {
                 format!(
                     "the kernel's tracepoint `{point}` is not to be had: mount tracefs as root, on \
                      a kernel that traces events"
                 )
             }),
             tick: marks::tick_of(&symbols),
+            callback: in_kernel::callback_of(&symbols),
+        };
+        let unseen = |cause: String, remedy: &str| {
+            Err(Error::new(cause).at("--engine kernel").remedy(remedy))
+        };
+        match (engine, &looks.blind, missing) {
+            (Engine::User, ..) => Ok(looks),
+            (Engine::Kernel, Some(_), point) => unseen(
+                format!(
+                    "the kernel does not show its tracepoint `{}`, and all that this engine takes is \
+                     the kernel's own code",
+                    point.unwrap_or_default()
+                ),
+                "as root, `mount -t tracefs nodev /sys/kernel/tracing`",
+            ),
+            (Engine::Kernel, None, _) if looks.callback.is_none() => unseen(
+                "/proc/kallsyms hides the address of `bpf_timer_cb`, by which the engine's timers \
+                 are told from others"
+                    .to_owned(),
+                "run it as root, with `sysctl kernel.kptr_restrict=1` or 0",
+            ),
+            _ => Ok(looks),
         }
     }
 
@@ -46,8 +82,10 @@ impl Looks {
     #[cfg(test)]
     pub(super) fn seeing() -> Self {
         Looks {
+            points: &TRACEPOINTS,
             blind: None,
             tick: Some(0),
+            callback: Some(0),
         }
     }
 
@@ -89,13 +127,7 @@ pub fn run(
     looks: &Looks,
     watch: &dyn Watch,
 ) -> Result<Seen> {
-    let works = set.ids().map(|task| {
-        let wcet = set.timings()[task.index()].wcet.nanos() as f64;
-        let length = Duration::from_nanos((wcet * PART) as u64);
-        let work = Repeated::new(walk(u64::from(task.0) + 1), unit.units_within(length));
-        let work: Box<dyn workload::Work> = Box::new(work);
-        Performer::from(work)
-    });
+    let works = works(set, unit).into_iter().map(Performer::from);
     let settings = Settings {
         horizon,
         standstills: true,
@@ -116,6 +148,124 @@ pub fn run(
         return Err(Error::new("stopped before the run was done"));
     }
     Ok(cut(own, recorded, outcome, looks.tick))
+}
+
+/// Runs a set in the kernel for so long, and looks at what the kernel does for it.
+///
+/// # Errors
+/// As [`kernel::run`] and [`Recording::begin_to_read_afterwards`]; the user stopped it.
+pub fn run_in_kernel(
+    carried: kernel::Carried,
+    set: &TaskSet,
+    unit: &Calibration,
+    looks: &Looks,
+    watch: &dyn Watch,
+) -> Result<Seen> {
+    let timers = Timers::of(&carried.plan);
+    let cpus: Vec<CpuId> = carried.plan.cpus.iter().copied().map(CpuId).collect();
+    let horizon = Duration::from_nanos(carried.plan.horizon);
+    let settings = kernel::Settings::default();
+    let mut released = Released::default();
+    // A thread that read it meanwhile would go before jobs, as all ordinary ones do.
+    let recording = measure::kernel::begin_these(looks.points, &cpus, horizon)?;
+    let works = works(set, unit);
+    let outcome = kernel::run(
+        carried,
+        set,
+        works,
+        &settings,
+        &watch,
+        &mut released,
+        |_| {},
+    )?;
+    let recorded = recording.end()?;
+    if outcome.interrupted {
+        return Err(Error::new("stopped before the run was done"));
+    }
+    Ok(cut_in_kernel(
+        &released, &timers, &recorded, &outcome, looks,
+    ))
+}
+
+/// By processor, the one that releases the jobs of its domain: timers stay on the first.
+struct Timers(BTreeMap<CpuId, CpuId>);
+
+impl Timers {
+    fn of(plan: &kernel::intf::Plan) -> Self {
+        let slots = |set: u64| (0..plan.cpus.len()).filter(move |slot| set >> slot & 1 == 1);
+        let cpu = |slot: usize| CpuId(plan.cpus[slot]);
+        let pairs = plan.domains.iter().flat_map(|domain| {
+            let first = slots(domain.cpus).next();
+            slots(domain.cpus).filter_map(move |slot| Some((cpu(slot), cpu(first?))))
+        });
+        Timers(pairs.collect())
+    }
+}
+
+/// When a job was released, and for which processor.
+#[derive(Clone, Debug, Default)]
+struct Released(Vec<(u64, CpuId)>);
+
+impl Sink for Released {
+    fn record(&mut self, event: Event) {
+        if let (EventKind::Release, Some(cpu)) = (event.kind, event.cpu()) {
+            self.0.push((event.time.nanos(), cpu));
+        }
+    }
+}
+
+fn cut_in_kernel(
+    released: &Released,
+    timers: &Timers,
+    recorded: &Recorded,
+    outcome: &kernel::Outcome,
+    looks: &Looks,
+) -> Seen {
+    let known = in_kernel::Known {
+        workers: outcome.threads.iter().copied().collect(),
+        callback: looks.callback.unwrap_or_default(),
+        tick: looks.tick,
+    };
+    // Before the first release threads come in, and after the end they leave.
+    let (from, to) = (outcome.origin, outcome.origin + outcome.end.nanos());
+    let mut marks: Vec<(u64, CpuId, in_kernel::Mark)> = (released.0.iter())
+        .filter_map(|(time, cpu)| {
+            Some((from + time, *timers.0.get(cpu)?, in_kernel::Mark::Released))
+        })
+        .collect();
+    let mut events: BTreeMap<CpuId, Vec<u64>> = BTreeMap::new();
+    for record in &recorded.all {
+        let times = events.entry(CpuId(record.cpu)).or_default();
+        times.push(record.time);
+        if let Some((cpu, mark)) = in_kernel::mark(record, &known) {
+            marks.push((record.time, cpu, mark));
+        }
+    }
+    marks.retain(|(time, ..)| (from..to).contains(time));
+    marks.sort_by_key(|(time, ..)| *time);
+    let tilers = in_kernel::cut(&marks);
+    Seen {
+        calls: tilers.values().flat_map(|t| t.calls().to_vec()).collect(),
+        senseless: tilers.values().map(in_kernel::Tiler::senseless).sum(),
+        tiles: tilers
+            .iter()
+            .map(|(cpu, t)| (*cpu, t.tiles().to_vec()))
+            .collect(),
+        events,
+        lost: outcome.lost + recorded.lost,
+        ..Seen::default()
+    }
+}
+
+/// What the jobs of each task do.
+fn works(set: &TaskSet, unit: &Calibration) -> Vec<Box<dyn workload::Work>> {
+    let work = |task: model::TaskId| -> Box<dyn workload::Work> {
+        let wcet = set.timings()[task.index()].wcet.nanos() as f64;
+        let length = Duration::from_nanos((wcet * PART) as u64);
+        let units = unit.units_within(length);
+        Box::new(Repeated::new(walk(u64::from(task.0) + 1), units))
+    };
+    set.ids().map(work).collect()
 }
 
 /// The working set of a task, which it walks through.

@@ -5,7 +5,8 @@ use crate::options::{Printed, Seed, directory};
 use crate::{Answer, command};
 use app::measure::overheads::{self, Overheads};
 use clap::Args as ClapArgs;
-use experiment::overheads::plan::{Options, Utilization};
+use experiment::overheads::campaign;
+use experiment::overheads::plan::{Engine, Options, Utilization};
 use measure::overheads::curve::Point;
 use measure::overheads::results::Found;
 use measure::overheads::tiles::Cost;
@@ -25,6 +26,9 @@ curves, with the engine's part and the kernel's. overheads.parquet: the samples 
 here again with --samples. overheads-maximum.svg and overheads-average.svg. overheads.part while \
 it runs.
 
+With --engine kernel the sets run in the engine in the kernel (docs/kernel.md): all that it takes is the kernel's own \
+code, and is told by its tracepoints alone.
+
 The kernel's part needs root and tracefs (`mount -t tracefs nodev /sys/kernel/tracing`); without it the engine's own \
 part is measured alone, and the profile says so.
 
@@ -34,6 +38,7 @@ Ctrl-C keeps what was measured: the files are written from the finished runs, wi
 Examples:
   warmset measure overheads -o out --quick
   warmset measure overheads -o out --policy p-edf,g-edf --tasks 10,20,100 --sets 5
+  warmset measure overheads -o kernel --engine kernel --quick
   warmset measure overheads --samples out/overheads.parquet";
 
 /// Options of `warmset measure overheads`.
@@ -43,8 +48,11 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR", alias = "out", value_parser = directory, required_unless_present = "samples")]
     output: Option<PathBuf>,
     /// Measure nothing: make the table again from the samples that a measurement kept
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "quick", "policy", "tasks", "sets", "length", "resume"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "engine", "quick", "policy", "tasks", "sets", "length", "resume"])]
     samples: Option<PathBuf>,
+    /// Whose overheads
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
+    engine: EngineArg,
     /// At most three minutes: fewer policies, sizes and sets, shorter runs
     #[arg(long)]
     quick: bool,
@@ -71,6 +79,24 @@ pub struct Args {
     printed: Printed,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+enum EngineArg {
+    /// Those of the engine in user space
+    #[default]
+    User,
+    /// Those of the engine in the kernel: a kernel with sched_ext
+    Kernel,
+}
+
+impl From<EngineArg> for Engine {
+    fn from(arg: EngineArg) -> Self {
+        match arg {
+            EngineArg::User => Engine::User,
+            EngineArg::Kernel => Engine::Kernel,
+        }
+    }
+}
+
 /// Shorter runs have no job of many tasks.
 pub fn length(text: &str) -> Result<Duration> {
     let length: Duration = text.parse()?;
@@ -91,6 +117,7 @@ pub fn run(args: Args) -> Result<Answer> {
     let dir = args.output.unwrap_or_default();
     let options = Options {
         out: dir.clone(),
+        engine: args.engine.into(),
         quick: args.quick,
         policies: args
             .policy
@@ -156,6 +183,12 @@ fn as_text(measured: &Overheads) -> String {
         );
     }
     text.push('\n');
+    if outcome.engine == Engine::Kernel {
+        text += "Of the engine in the kernel, by the kernel's tracepoints.\n";
+    }
+    if let Some(by) = &outcome.emulated {
+        let _ = writeln!(text, "Note: {}.", campaign::emulation(by));
+    }
     if let Some(period) = outcome.tick_period {
         let _ = writeln!(text, "The kernel ticks every {period}.");
     }
