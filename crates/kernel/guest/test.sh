@@ -30,16 +30,28 @@ if ! cmp "$fetched/main.bpf.o" "$program"; then
     exit 1
 fi
 step "building what runs in the guest"
-sh "$here/build.sh" "$fetched" >"$fetched/build.log" 2>&1 || { cat "$fetched/build.log"; exit 1; }
+# The command is called in the full form alone: the others need not wait until it is built again.
+programs=warmset-guest
+[ "$which" = full ] && programs="$programs warmset"
+[ "$which" = full ] && what=all || what=init
+sh "$here/build.sh" "$fetched" "$what" >"$fetched/build.log" 2>&1 ||
+    { cat "$fetched/build.log"; exit 1; }
 built=$(tail -1 "$fetched/build.log")
 guest="$built/warmset-guest"
-cp "$guest" "$fetched/init"
-cp "$built/warmset" "$fetched/warmset"
-strip "$fetched/init" "$fetched/warmset" 2>/dev/null ||
-    step "no strip here: the guest takes longer to boot"
-# The libraries that they are linked with, where they look for them.
+set --
+for program in $programs; do
+    # The libraries that it is linked with, where it looks for them.
+    for library in $(ldd "$built/$program" | grep -o '/[^ ]*' | sort -u); do
+        set -- "$@" "$library"
+    done
+    cp "$built/$program" "$fetched/$program"
+    strip "$fetched/$program" 2>/dev/null ||
+        step "no strip here: the guest takes longer to boot"
+done
+mv "$fetched/warmset-guest" "$fetched/init"
+libraries=$(printf '%s\n' "$@" | sort -u)
 set -- "init=$fetched/init"
-for library in $(ldd "$guest" "$built/warmset" | grep -v ':$' | grep -o '/[^ ]*' | sort -u); do
+for library in $libraries; do
     set -- "$@" "$library=$library"
 done
 
