@@ -30,6 +30,9 @@ const CASES: &str = "/cases";
 const TRACER: &str = "/sys/kernel/tracing";
 /// Of policies that decide at quanta.
 const QUANTUM: Duration = Duration::from_millis(1);
+/// How often a job looks at its thread's clock. The call takes some thousand instructions, for which
+/// an emulated machine needs longer than for those of a job.
+const LOOK: Duration = Duration::from_micros(50);
 /// How long a run waits for jobs that were told to end: a few of their lengths. One that never does
 /// is among the faults.
 const TO_END: Duration = Duration::from_millis(500);
@@ -233,7 +236,7 @@ fn works(case: &Case, set: &TaskSet) -> Vec<Box<dyn Work>> {
         let (wcet, part) = (set.timings()[task.index()].wcet.nanos(), case.execution);
         let length = u128::from(wcet) * u128::from(part.num()) / u128::from(part.den());
         let length = Duration::from_nanos(u64::try_from(length).unwrap_or(u64::MAX));
-        Box::new(Clocked::new(Spin::new(1), &unit, length))
+        Box::new(Clocked::looking_every(LOOK, Spin::new(1), &unit, length))
     };
     set.ids().map(one).collect()
 }

@@ -244,7 +244,11 @@ fn wrong_options_are_refused() {
         assert!(refused.contains(said), "{options}: {refused}");
     }
     // Refused wherever it is asked: first for what this build and this kernel lack, if they do.
-    let refused = call(dir, "measure overheads -o out --engine kernel --policy pd2").refusal();
+    let refused = call(
+        dir,
+        "measure overheads -o kernel --engine kernel --policy pd2",
+    )
+    .refusal();
     let reasons = [
         "built without the engine in the kernel",
         "this kernel has no sched_ext",
@@ -253,7 +257,7 @@ fn wrong_options_are_refused() {
         "`pd2` decides at quanta",
     ];
     assert!(reasons.iter().any(|why| refused.contains(why)), "{refused}");
-    assert!(!dir.join("out").exists());
+    assert!(!dir.join("kernel").exists());
     std::fs::create_dir_all(dir.join("out")).unwrap();
     let foreign = model::profilefile::to_toml(&Profile::builtin("xeon-l7455").unwrap());
     std::fs::write(dir.join("out/profile.toml"), foreign).unwrap();

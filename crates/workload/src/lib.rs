@@ -92,11 +92,17 @@ const STEP: Duration = Duration::from_micros(5);
 impl<U: Units> Clocked<U> {
     /// Jobs of this length; `unit`: how long a unit takes.
     pub fn new(units: U, unit: &Calibration, length: Duration) -> Self {
+        Clocked::looking_every(STEP, units, unit, length)
+    }
+
+    /// The same, with so much work between two looks at the clock: where a look is a good part of
+    /// [`Clocked::new`]'s.
+    pub fn looking_every(step: Duration, units: U, unit: &Calibration, length: Duration) -> Self {
         Clocked {
             units,
-            step: unit.units_within(STEP),
+            step: unit.units_within(step),
             // The last step ends in time, and what the thread does around its job counts as well.
-            length: length.saturating_sub(STEP).saturating_sub(STEP),
+            length: length.saturating_sub(step).saturating_sub(step),
         }
     }
 }

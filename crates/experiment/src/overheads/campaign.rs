@@ -144,7 +144,7 @@ pub fn measure(plan: &Plan, platform: &Platform, watch: &dyn Watch) -> Result<Me
         about(plan.expected(left))
     ));
     let probe = match looks.blind {
-        None => probing::measure(looks.points)?,
+        None => probing::measure(plan.engine, looks.points)?,
         Some(_) => None,
     };
     let session = Session {

@@ -2,10 +2,12 @@
 //! without it.
 //!
 //! Two threads on one processor hand a word to each other again and again, as a dispatcher and a
-//! job do: with each turn one is woken, one sleeps, and the processor changes between them. Turns
-//! with the recording and without it take turns, so that a machine that changes meanwhile changes
-//! for both.
+//! job do: with each turn one is woken, one sleeps, and the processor changes between them. For the
+//! engine in the kernel both yield instead, as its jobs do: what is recorded differs, and a
+//! processor that records one system call is slower in all of them. Turns with the recording and
+//! without it take turns, so that a machine that changes meanwhile changes for both.
 
+use super::plan::Engine;
 use machine::clock::{current_cpu, monotonic_raw};
 use machine::realtime::{self, Priority, Raised};
 use machine::tracefs::{Recording, Tracepoint};
@@ -26,8 +28,9 @@ const PRIORITY: i32 = 40;
 ///
 /// # Errors
 /// No right to real-time priorities or to the record; no thread.
-pub fn measure(points: &[Tracepoint]) -> Result<Option<Probe>> {
+pub fn measure(engine: Engine, points: &[Tracepoint]) -> Result<Option<Probe>> {
     let cpu = current_cpu();
+    let hand_over = |cpu| hand_over(engine, cpu);
     let mut differences = Vec::with_capacity(PAIRS);
     for _ in 0..PAIRS {
         let without = hand_over(cpu)?;
@@ -46,7 +49,11 @@ pub fn measure(points: &[Tracepoint]) -> Result<Option<Probe>> {
 }
 
 /// Hands a word over so often on this processor. Returns how long that took, in nanoseconds.
-fn hand_over(cpu: CpuId) -> Result<u64> {
+fn hand_over(engine: Engine, cpu: CpuId) -> Result<u64> {
+    let (ask, answer): (Asks, Answers) = match engine {
+        Engine::User => (ask, answer),
+        Engine::Kernel => (yield_first, yield_second),
+    };
     let word = Word::default();
     let one = || -> Result<u64> {
         let _raised = on(cpu)?;
@@ -89,6 +96,32 @@ fn answer(cpu: CpuId, word: &Word, first: &Thread) -> Result<()> {
     }
     Ok(())
 }
+
+/// The first thread's part for the engine in the kernel. Returns how long it took.
+fn yield_first(word: &Word, _: &Thread) -> u64 {
+    if word.wait_until(|said| said >= NOT_HERE) == NOT_HERE {
+        return 0;
+    }
+    let begun = monotonic_raw();
+    for _ in 0..TURNS {
+        thread::yield_now();
+    }
+    monotonic_raw() - begun
+}
+
+/// The second thread's part: it yields until the first one is done.
+fn yield_second(cpu: CpuId, word: &Word, first: &Thread) -> Result<()> {
+    let raised = on(cpu);
+    word.say(if raised.is_ok() { HERE } else { NOT_HERE }, first);
+    let _raised = raised?;
+    for _ in 0..TURNS {
+        thread::yield_now();
+    }
+    Ok(())
+}
+
+type Asks = fn(&Word, &Thread) -> u64;
+type Answers = fn(CpuId, &Word, &Thread) -> Result<()>;
 
 /// Puts the calling thread on this processor, above ordinary ones.
 fn on(cpu: CpuId) -> Result<Raised> {
