@@ -49,7 +49,8 @@ pub struct Compared {
 
 /// The turns of each job that completes, and how long they are together. Where a processor had no
 /// other job in between, two turns are one: the kernel itself or an ordinary program was there, which
-/// is nobody's decision, and to the schedule the job executed.
+/// is nobody's decision, and to the schedule the job executed. Where it was idle, or its server ended,
+/// the schedule left the job without a processor.
 fn lives(events: &[Event]) -> BTreeMap<Name, (Vec<Turn>, Duration)> {
     let mut open: BTreeMap<Name, Vec<Turn>> = BTreeMap::new();
     let mut lives = BTreeMap::new();
@@ -86,6 +87,9 @@ fn lives(events: &[Event]) -> BTreeMap<Name, (Vec<Turn>, Duration)> {
                         .fold(Duration::ZERO, Duration::saturating_add);
                     lives.insert(name, (turns, executed));
                 }
+            }
+            EventKind::Idle | EventKind::ServerEnd => {
+                latest.remove(&cpu);
             }
             _ => {}
         }
@@ -308,6 +312,13 @@ mod tests {
         events.splice(place.unwrap() + 1..place.unwrap() + 1, pair);
         let compared = compare(&header, &events, &again, 500);
         assert_eq!((compared.different.len(), compared.close), (0, 0));
+        // Where nobody had the processor meanwhile, it was taken away: two turns, and not one.
+        events.insert(place.unwrap() + 2, Event::idle(later, cpu));
+        let name = (start.task.0, start.job);
+        assert_eq!(
+            lives(&events)[&name].0.len(),
+            lives(&again)[&name].0.len() + 1
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs random sets of each policy in guests, 10 s each, and judges them: hours, if all is asked for.
 # What has passed is noted and not done again, until the program for the kernel changes; so it can
-# be interrupted and resumed, and done in parts. A guest is booted for up to five sets of a policy.
+# be interrupted and resumed, and done in parts. A guest is booted for up to six sets.
 # Usage: sh crates/kernel/guest/sets.sh [DIRECTORY] [FIRST LAST [POLICY…]]: the seeds, the policies.
 # It needs what test.sh has made in that directory.
 set -eu
@@ -20,7 +20,7 @@ guest="$fetched/init"
 notes="$fetched/sets-$(cksum <"$here/../src/bpf/main.bpf.o" | cut -d' ' -f1)"
 mkdir -p "$notes"
 export WARMSET_GUEST_SECONDS="${WARMSET_GUEST_SECONDS:-3600}"
-together=5
+together=6
 
 # The libraries of the guest's programs, where they look for them.
 files="init=$guest"
@@ -57,10 +57,10 @@ boot() {
     : >"$notes/cases"
 }
 
-for policy in "$@"; do
-    name=$(echo "$policy" | tr ':=' '--')
-    : >"$notes/cases"
-    for seed in $(seq "$first" "$last"); do
+: >"$notes/cases"
+for seed in $(seq "$first" "$last"); do
+    for policy in "$@"; do
+        name=$(echo "$policy" | tr ':=' '--')
         [ -e "$notes/$name-$seed" ] && continue
         case $policy in
         # A quantum is a decision of a thread, and a guest carries not so many tasks.
@@ -71,7 +71,7 @@ for policy in "$@"; do
         echo "set-$name-$seed $policy 10s $set" >>"$notes/cases"
         [ "$(wc -l <"$notes/cases")" -lt "$together" ] || boot
     done
-    boot
 done
+boot
 echo "kernel: of $(ls "$notes" | grep -c -- '-[0-9]*$') sets in all no rule was broken"
 exit "$status"
