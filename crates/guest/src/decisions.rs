@@ -20,6 +20,9 @@ use trace::{Event, EventKind, Header, VecSink};
 /// Moments that are as close are not told apart.
 pub const CLOSE: Duration = Duration::from_micros(500);
 
+/// A job that comes back to its processor so soon has not left it.
+const BREAK: Duration = Duration::from_micros(100);
+
 /// A job, by task and number.
 type Name = (u32, u64);
 
@@ -50,20 +53,28 @@ pub struct Compared {
 /// The turns of each job that completes, and how long they are together. Where a processor had no
 /// other job in between, two turns are one: the kernel itself or an ordinary program was there, which
 /// is nobody's decision, and to the schedule the job executed. Where it was idle, or its server ended,
-/// the schedule left the job without a processor.
+/// the schedule left the job without a processor, unless for so short a time that the job has hardly
+/// left it: timetables of servers have such breaks.
 fn lives(events: &[Event]) -> BTreeMap<Name, (Vec<Turn>, Duration)> {
     let mut open: BTreeMap<Name, Vec<Turn>> = BTreeMap::new();
     let mut lives = BTreeMap::new();
-    // By processor, the job that it had last.
-    let mut latest: BTreeMap<u32, Name> = BTreeMap::new();
+    // By processor, the job that it had last, and whether the schedule has left it without one since.
+    let mut latest: BTreeMap<u32, (Name, bool)> = BTreeMap::new();
     for event in events {
         let name = (event.task.0, event.job);
         let cpu = event.cpu().map_or(0, |cpu| cpu.0);
         match event.kind {
             kind if kind.puts_on() => {
                 let turns = open.entry(name).or_default();
-                let same = latest.insert(cpu, name) == Some(name);
-                if same && turns.last().is_some_and(|turn| turn.cpu == cpu) {
+                let goes_on = |turn: &Turn| match latest.get(&cpu) {
+                    Some((last, left)) if *last == name && turn.cpu == cpu => {
+                        !left || event.time.since(turn.to) <= BREAK
+                    }
+                    _ => false,
+                };
+                let goes_on = turns.last().is_some_and(goes_on);
+                latest.insert(cpu, (name, false));
+                if goes_on {
                     continue;
                 }
                 turns.push(Turn {
@@ -89,7 +100,9 @@ fn lives(events: &[Event]) -> BTreeMap<Name, (Vec<Turn>, Duration)> {
                 }
             }
             EventKind::Idle | EventKind::ServerEnd => {
-                latest.remove(&cpu);
+                if let Some((_, left)) = latest.get_mut(&cpu) {
+                    *left = true;
+                }
             }
             _ => {}
         }

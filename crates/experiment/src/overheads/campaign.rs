@@ -216,13 +216,7 @@ impl Session<'_> {
         let spec: Spec = self.plan.policies[of.policy].parse()?;
         let assignment = match assign::assign(&spec, &set, self.platform, &How::default())? {
             Ok(assignment) => assignment,
-            Err(why) => {
-                return Ok(Record {
-                    number: of.number,
-                    apart: Some(not_assigned(&why)),
-                    ..Record::default()
-                });
-            }
+            Err(why) => return Ok(apart(of, not_assigned(&why))),
         };
         let plan: AnyPlan = spec.plan(&Setup {
             set: &set,
@@ -238,12 +232,25 @@ impl Session<'_> {
                 enforcement: Enforcement::Off,
                 horizon: length,
             };
-            let carried = kernel::plan::of(&spec.to_string(), &plan, &given)?;
+            // Of some sets a policy makes more slices, or changes of servers, than it has room for.
+            let carried = match kernel::plan::of(&spec.to_string(), &plan, &given) {
+                Ok(carried) => carried,
+                Err(e) => return Ok(apart(of, e.cause().to_owned())),
+            };
             let seen = run_in_kernel(carried, &set, &self.unit, self.looks, self.watch)?;
             return Ok(record(of, &seen));
         }
         let seen = run(plan, &set, &self.unit, length, self.looks, self.watch)?;
         Ok(record(of, &seen))
+    }
+}
+
+/// A run that cannot be.
+fn apart(of: &Run, why: String) -> Record {
+    Record {
+        number: of.number,
+        apart: Some(why),
+        ..Record::default()
     }
 }
 
