@@ -325,13 +325,14 @@ mod tests {
         events.splice(place.unwrap() + 1..place.unwrap() + 1, pair);
         let compared = compare(&header, &events, &again, 500);
         assert_eq!((compared.different.len(), compared.close), (0, 0));
-        // Where nobody had the processor meanwhile, it was taken away: two turns, and not one.
-        events.insert(place.unwrap() + 2, Event::idle(later, cpu));
+        // Where nobody had the processor for a while, it was taken away: two turns, and not one.
+        let place = place.unwrap();
+        events.insert(place + 2, Event::idle(later, cpu));
         let name = (start.task.0, start.job);
-        assert_eq!(
-            lives(&events)[&name].0.len(),
-            lives(&again)[&name].0.len() + 1
-        );
+        let turns = |events: &[Event]| lives(events)[&name].0.len();
+        assert_eq!(turns(&events), turns(&again));
+        events[place + 3].time = later + BREAK + BREAK;
+        assert_eq!(turns(&events), turns(&again) + 1);
     }
 
     #[test]
