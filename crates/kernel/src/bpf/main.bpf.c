@@ -402,6 +402,47 @@ static bool is_bound(const struct task_struct *p)
 	return p->migration_disabled > own;
 }
 
+/* A processor has no job: it is idle, or has come to the thread that takes the events. What it was
+ * interrupted in, if anything, is over there, and a choice that left it without a job has arrived.
+ */
+static __noinline int rest(u32 slot)
+{
+	struct gone gone = { .index = NONE };
+	bool settled = false, idles = false, deliberate;
+	struct lock *lock;
+	u32 domain;
+	u64 now;
+
+	if (slot >= MAX_CPUS || over || cpus[slot].idle)
+		return 0;
+	if (bpf_ktime_get_ns() < plan.origin) {
+		/* There is no trace yet, and it begins with processors that have no job. */
+		cpus[slot].idle = 1;
+		return 0;
+	}
+	domain = cpus[slot].domain;
+	lock = bpf_map_lookup_elem(&locks, &domain);
+	if (!lock)
+		return 0;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	/* What is linked here is about to come: the kernel looks for it once more. */
+	if (cpus[slot].link == NONE || cpus[slot].link != cpus[slot].interrupted) {
+		leave_interrupted(slot, NONE, &gone);
+		settled = cpus[slot].link == NONE && settle(domain, slot);
+		idles = become_idle(slot);
+	}
+	deliberate = cpus[slot].deliberate;
+	bpf_spin_unlock(&lock->lock);
+	tell_gone(&gone, now);
+	if (idles)
+		tell(now, slot, IDLE, NO_TASK, 0, 0, deliberate ? DELIBERATE : 0);
+	if (settled)
+		tell_ways(1ULL << slot, now, OVERHEAD_END);
+	return 0;
+}
+
 SEC("struct_ops/running")
 void BPF_PROG(warmset_running, struct task_struct *p)
 {
@@ -415,9 +456,13 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	if (over && p->scx.slice > SCX_SLICE_DFL)
 		/* It comes from custody, and others may be left there. */
 		p->scx.slice = SCX_SLICE_DFL;
-	/* A job may have been linked here, and this processor called, since it looked for one. */
-	if (index < 0 && is_behind(p) && cpu < MAX_CPUS && cpus[cpu].link != NONE)
-		scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
+	if (index < 0 && is_behind(p) && cpu < MAX_CPUS) {
+		/* A job may have been linked here, and this processor called, since it looked for one. */
+		if (cpus[cpu].link != NONE)
+			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
+		else
+			rest(cpu);
+	}
 	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS)
 		return;
 	now = clock();
@@ -569,40 +614,10 @@ bool BPF_PROG(warmset_yield, struct task_struct *from, struct task_struct *to)
 SEC("struct_ops/update_idle")
 void BPF_PROG(warmset_update_idle, s32 cpu, bool idle)
 {
-	struct gone gone = { .index = NONE };
-	bool settled = false, idles = false, deliberate;
 	s32 slot = slot_of(cpu);
-	struct lock *lock;
-	u32 domain;
-	u64 now;
 
-	if (slot < 0 || slot >= MAX_CPUS || !idle || over || cpus[slot].idle)
-		return;
-	if (bpf_ktime_get_ns() < plan.origin) {
-		/* There is no trace yet, and it begins with processors that have no job. */
-		cpus[slot].idle = 1;
-		return;
-	}
-	domain = cpus[slot].domain;
-	lock = bpf_map_lookup_elem(&locks, &domain);
-	if (!lock)
-		return;
-	now = clock();
-	bpf_spin_lock(&lock->lock);
-	now = stamp(domain, now);
-	/* What is linked here is about to come: the kernel looks for it once more. */
-	if (cpus[slot].link == NONE || cpus[slot].link != cpus[slot].interrupted) {
-		leave_interrupted(slot, NONE, &gone);
-		settled = cpus[slot].link == NONE && settle(domain, slot);
-		idles = become_idle(slot);
-	}
-	deliberate = cpus[slot].deliberate;
-	bpf_spin_unlock(&lock->lock);
-	tell_gone(&gone, now);
-	if (idles)
-		tell(now, slot, IDLE, NO_TASK, 0, 0, deliberate ? DELIBERATE : 0);
-	if (settled)
-		tell_ways(1ULL << slot, now, OVERHEAD_END);
+	if (slot >= 0 && slot < MAX_CPUS && idle)
+		rest(slot);
 }
 
 /* Nobody runs, and nobody has run; each task has its queue, by its number. */
