@@ -332,7 +332,8 @@ static u64 unsettled_of(u64 set)
 		/* To the schedule it still has the job in which it was interrupted. */
 		s32 has = c->on != NONE ? c->on : c->interrupted;
 
-		if (has != c->link)
+		/* It may have the thread and not the job: between two of them, on its way off. */
+		if (has != c->link || (has != NONE && !tasks[at(has)].shown))
 			unsettled |= 1ULL << cpu;
 	}
 	return unsettled;

@@ -375,7 +375,10 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 		scx_bpf_dsq_move_to_local(BEHIND);
 		return;
 	}
-	if (prev && prev->pid == plan.thread[index]) {
+	/* One that was linked here after its last job had ended leaves once more, and begins the next
+	 * one when it comes back: where it stays nobody is told.
+	 */
+	if (prev && prev->pid == plan.thread[index] && tasks[index].shown) {
 		prev->scx.slice = SCX_SLICE_INF;
 		return;
 	}
