@@ -215,7 +215,7 @@ impl columns::Record for Row<'_> {
         all.column::<Int32Type>(|r| r.run.set as i32)?;
         all.column::<ByteArrayType>(|r| text(r.cost))?;
         all.optional::<Int32Type>(|r| r.cpu.map(|cpu| cpu as i32))?;
-        all.optional::<Int64Type>(|r| r.begun.map(|ns| saturate(ns)))?;
+        all.optional::<Int64Type>(|r| r.begun.map(saturate))?;
         all.column::<Int64Type>(|r| i64::from(r.whole))?;
         all.optional::<Int64Type>(|r| r.own.map(i64::from))?;
         all.optional::<Int32Type>(|r| r.events.map(|events| events as i32))
