@@ -1,11 +1,11 @@
 //! What is tried in the guest: lines of a file, each a case.
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
-//! [tolerance=TIME] [usual=TIME] [decisions=N]`: the set is `random:N:U:SEED`, N tasks of total utilization U
-//! with periods from 10 ms to 60 ms, or the name of a file of the guest; each task has a working set
-//! of that size. Decisions may be overdue by `tolerance`, those of a thousand but one by `usual`;
-//! without a word by what the judge allows every case. A case whose name begins with `sim-` is
-//! compared with the simulator, by so many decisions at least (`decisions`).
+//! [tolerance=TIME] [usual=TIME] [decisions=N]`: the set is `random:N:U:SEED`, N tasks of total
+//! utilization U with periods from 10 ms to 60 ms, or the name of a file of the guest; each task
+//! has a working set of that size. Decisions may be overdue by `tolerance`, those of a thousand but
+//! one by `usual`; without a word by what the judge allows every case. A case whose name begins
+//! with `sim-` is compared with the simulator, by so many decisions at least (`decisions`).
 
 use generate::{Amount, Method, Range, Recipe};
 use model::{Bytes, Details, Duration, Enforcement, Error, Ratio, Result, TaskSet};

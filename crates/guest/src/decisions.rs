@@ -52,13 +52,14 @@ pub struct Compared {
 
 /// The turns of each job that completes, and how long they are together. Where a processor had no
 /// other job in between, two turns are one: the kernel itself or an ordinary program was there, which
-/// is nobody's decision, and to the schedule the job executed. Where it was idle, or its server ended,
-/// the schedule left the job without a processor, unless for so short a time that the job has hardly
-/// left it: timetables of servers have such breaks.
+/// is nobody's decision, and to the schedule the job executed. Where it was idle, or its server
+/// ended, the schedule left the job without a processor, unless for so short a time that the job
+/// has hardly left it: timetables of servers have such breaks.
 fn lives(events: &[Event]) -> BTreeMap<Name, (Vec<Turn>, Duration)> {
     let mut open: BTreeMap<Name, Vec<Turn>> = BTreeMap::new();
     let mut lives = BTreeMap::new();
-    // By processor, the job that it had last, and whether the schedule has left it without one since.
+    // By processor, the job that it had last, and whether the schedule has left it without one
+    // since.
     let mut latest: BTreeMap<u32, (Name, bool)> = BTreeMap::new();
     for event in events {
         let name = (event.task.0, event.job);
@@ -202,7 +203,8 @@ fn apart(real: &[Turn], simulated: &[Turn]) -> bool {
 
 /// Moments that decide.
 struct Moments {
-    /// Those that are the same in both schedules: releases, changes of servers, openings of windows.
+    /// Those that are the same in both schedules: releases, changes of servers, openings of
+    /// windows.
     releases: Vec<Instant>,
     /// Those that depend on how long jobs executed: completions, ends of slices.
     completions: Vec<Instant>,
@@ -225,8 +227,8 @@ impl Moments {
         }
     }
 
-    /// Is a moment of the first kind so close to one of the second, within the life of such turns, that they might have
-    /// come the other way round?
+    /// Is a moment of the first kind so close to one of the second, within the life of such turns,
+    /// that they might have come the other way round?
     fn are_close(&self, turns: &[Turn]) -> bool {
         let (Some(first), Some(last)) = (turns.first(), turns.last()) else {
             return true;

@@ -30,8 +30,8 @@ const CASES: &str = "/cases";
 const TRACER: &str = "/sys/kernel/tracing";
 /// Of policies that decide at quanta.
 const QUANTUM: Duration = Duration::from_millis(1);
-/// How often a job looks at its thread's clock. The call takes some thousand instructions, for which
-/// an emulated machine needs longer than for those of a job.
+/// How often a job looks at its thread's clock. The call takes some thousand instructions, for
+/// which an emulated machine needs longer than for those of a job.
 const LOOK: Duration = Duration::from_micros(50);
 /// How long a run waits for jobs that were told to end: a few of their lengths. One that never does
 /// is among the faults.

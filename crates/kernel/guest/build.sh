@@ -1,9 +1,9 @@
 #!/bin/sh
 # Builds the programs of the guest, with the engine in the kernel: its init, and with `all` the
-# command, too. What they share with the rest of the workspace is built once: hence `--workspace`, by
-# which features are the same.
-# Usage: sh crates/kernel/guest/build.sh DIRECTORY init|all; CARGO names another cargo. The last line
-# is the directory of the programs.
+# command, too. What they share with the rest of the workspace is built once: hence `--workspace`,
+# by which features are the same.
+# Usage: sh crates/kernel/guest/build.sh DIRECTORY init|all; CARGO names another cargo. The last
+# line is the directory of the programs.
 set -eu
 fetched=$(cd "$1" && pwd)
 case $2 in

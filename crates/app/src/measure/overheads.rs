@@ -39,8 +39,9 @@ pub struct Overheads {
 /// that is there keeps its cache delays.
 ///
 /// # Errors
-/// This machine has not what the engine needs; options that make no plan; a finished measurement, or another machine's profile, in the
-/// directory; no right to run tasks in real time; files that cannot be written.
+/// This machine has not what the engine needs; options that make no plan; a finished measurement,
+/// or another machine's profile, in the directory; no right to run tasks in real time; files that
+/// cannot be written.
 pub fn overheads(mut options: Options, watch: &dyn Watch) -> Result<Overheads> {
     let machine = machine::detect::this_machine()?;
     if options.about.is_empty() {

@@ -334,8 +334,9 @@ fn together(plan: &Plan, platform: &Platform, looks: &Looks, raw: &Raw, kernel: 
 /// What emulation makes of figures, for people.
 pub fn emulation(by: &str) -> String {
     format!(
-        "this machine is emulated ({by}): its caches and the ways between its processors are none of \
-         hardware's, and figures are of the emulation; measure hardware with the same command there"
+        "this machine is emulated ({by}): its caches and the ways between its processors are none \
+         of hardware's, and figures are of the emulation; measure hardware with the same command \
+         there"
     )
 }
 

@@ -122,8 +122,8 @@ impl Engine {
             return Ok(());
         }
         Err(Error::new(format!(
-            "`{spec}` decides at quanta, which the engine in the kernel has done in user space: its \
-             overheads there are not measured"
+            "`{spec}` decides at quanta, which the engine in the kernel has done in user space: \
+             its overheads there are not measured"
         ))
         .at("--policy")
         .remedy("name policies that decide at events, or measure without `--engine kernel`"))

@@ -23,8 +23,8 @@ const TURNS: u32 = 2_000;
 /// Among the kernel's real-time threads, whose switches are recorded.
 const PRIORITY: i32 = 40;
 
-/// Measures it of these tracepoints on one processor, in a few seconds; `None` where nothing could be recorded without a
-/// loss.
+/// Measures it of these tracepoints on one processor, in a few seconds; `None` where nothing could
+/// be recorded without a loss.
 ///
 /// # Errors
 /// No right to real-time priorities or to the record; no thread.

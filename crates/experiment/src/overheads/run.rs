@@ -62,8 +62,8 @@ impl Looks {
             (Engine::User, ..) => Ok(looks),
             (Engine::Kernel, Some(_), point) => unseen(
                 format!(
-                    "the kernel does not show its tracepoint `{}`, and all that this engine takes is \
-                     the kernel's own code",
+                    "the kernel does not show its tracepoint `{}`, and all that this engine takes \
+                     is the kernel's own code",
                     point.unwrap_or_default()
                 ),
                 "as root, `mount -t tracefs nodev /sys/kernel/tracing`",

@@ -2,17 +2,18 @@
 //! tracepoints.
 //!
 //! All of it is the kernel's code, as in 002 §2.4: a timer's callback releases jobs and links them
-//! to processors; a processor that is called, or whose job is done, chooses what is linked to it and
-//! switches. As in [`tiles`](super::tiles), each nanosecond from the interrupt of the timer until
-//! the next job goes on belongs to the overhead that ends next:
+//! to processors; a processor that is called, or whose job is done, chooses what is linked to it
+//! and switches. As in [`tiles`](super::tiles), each nanosecond from the interrupt of the timer
+//! until the next job goes on belongs to the overhead that ends next:
 //!
-//! | overhead | from | until |
-//! |---|---|---|
-//! | release | the timer's interrupt | the end of the callback that has released jobs |
-//! | scheduling | the end of that callback on the same processor; else the interrupt by which the processor was called, the interrupt of a budget's timer, or the job's call that it is done | the switch; without one, until the job goes on |
-//! | context switch | the switch | the new job is back from the kernel |
-//! | IPI latency | another processor sends the interrupt | it arrives |
-//! | tick | the timer's interrupt, where it does the kernel's tick and no callback of the engine follows | its end |
+//! - **release**: from the timer's interrupt to the end of the callback that has released jobs;
+//! - **scheduling**: from the end of that callback on the same processor, or else from the interrupt
+//!   by which the processor was called, the interrupt of a budget's timer, or the job's call that it
+//!   is done; to the switch, or without one, until the job goes on;
+//! - **context switch**: from the switch until the new job is back from the kernel;
+//! - **IPI latency**: from sending the interrupt on another processor to its arrival;
+//! - **tick**: the timer's interrupt, where it does the kernel's tick and no callback of the engine
+//!   follows.
 //!
 //! A job that was preempted goes on where the interrupt had found it, which no tracepoint shows:
 //! switches to such jobs are no samples. Nor are switches from a processor without a job, where

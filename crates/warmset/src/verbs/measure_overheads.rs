@@ -48,7 +48,11 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR", alias = "out", value_parser = directory, required_unless_present = "samples")]
     output: Option<PathBuf>,
     /// Measure nothing: make the table again from the samples that a measurement kept
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "engine", "quick", "policy", "tasks", "sets", "length", "resume"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["output", "engine", "quick", "policy", "tasks", "sets", "length", "resume"]
+    )]
     samples: Option<PathBuf>,
     /// Whose overheads
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
