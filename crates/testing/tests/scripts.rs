@@ -45,10 +45,16 @@ fn place(cargo: &str) -> tempfile::TempDir {
     for script in ["all.sh", "summary.sh", "rounds.sh"] {
         std::fs::copy(ours.join(script), tests.join(script)).unwrap();
     }
-    std::fs::write(tests.join("smoke.sh"), "echo smoke: passed\n").unwrap();
-    std::fs::write(tests.join("explorer.sh"), "echo explorer: passed\n").unwrap();
-    std::fs::write(tests.join("static.sh"), "echo static: passed\n").unwrap();
-    std::fs::write(tests.join("python.sh"), "echo python: passed\n").unwrap();
+    for part in ["smoke", "explorer", "static", "python"] {
+        std::fs::write(
+            tests.join(format!("{part}.sh")),
+            format!("echo {part}: passed\n"),
+        )
+        .unwrap();
+    }
+    let guest = dir.path().join("crates/kernel/guest");
+    std::fs::create_dir_all(&guest).unwrap();
+    std::fs::write(guest.join("test.sh"), "echo kernel: passed\n").unwrap();
     std::fs::write(dir.path().join("log"), LOG).unwrap();
     let script = format!("#!/bin/sh\necho \"$*\" >>calls\n{cargo}\n");
     std::fs::write(dir.path().join("cargo"), script).unwrap();
@@ -116,6 +122,8 @@ fn prepared(cargo: &str) -> tempfile::TempDir {
 #[test]
 fn after_a_failure_all_the_rest_runs_and_the_end_tells_everything() {
     let dir = prepared("case $* in fmt*) exit 1 ;; *no-fail-fast) cat log; exit 101 ;; esac");
+    let guests = dir.path().join("crates/kernel/guest/test.sh");
+    std::fs::write(guests, "echo kernel: not run: no network\n").unwrap();
     let (output, text) = run(dir.path(), "all.sh", "logs");
     assert_eq!(output.status.code(), Some(1), "{text}");
     let calls = std::fs::read_to_string(dir.path().join("calls")).unwrap();
@@ -129,15 +137,16 @@ fn after_a_failure_all_the_rest_runs_and_the_end_tells_everything() {
     assert_eq!(
         end,
         [
-            "== could not run here: 3",
+            "== could not run here: 4",
             "  model (src/lib.rs): tests::waits: needs a day",
             "  live (tests/live.rs): has_rights: no right to real-time priority",
             "  live (tests/live.rs): has_colors: frame numbers are withheld",
+            "  kernel: no network",
             "== failed",
             "  model (src/lib.rs): tests::breaks",
             "  fmt: ./run-cargo fmt --check -- crates/policy/src/catalog/*.rs",
             "  unit: ./run-cargo test --locked --workspace --no-fail-fast",
-            "== 3 passed, 1 failed, 3 could not run; logs in logs",
+            "== 3 passed, 1 failed, 4 could not run; logs in logs",
         ]
     );
 }
