@@ -32,7 +32,7 @@ if "$cargo" test --locked --workspace --no-run >"$logs/build.log" 2>&1; then
     part explorer sh tests/explorer.sh target/debug/warmset
     part python sh tests/python.sh target/debug/warmset target/debug/deps/lib_native.so
     # The last one: it builds the guest's program with a feature, which replaces the one without.
-    part kernel env FAULTS= sh crates/kernel/guest/test.sh target/kernel short
+    part kernel env FAULTS= WARMSET_FETCH_SECONDS=180 sh crates/kernel/guest/test.sh target/kernel short
 else
     echo "smoke: the command did not compile" >>"$logs/failed"
 fi
