@@ -182,9 +182,9 @@ impl Journal {
         })
     }
 
-    /// Measures those parts of a plan that have no record yet, one after the other, and adds a record
-    /// of each; ends early when the watch says so, or `one` does by `None`. The journal stays, with at
-    /// least one record. `parts`: what they are, such as `run`.
+    /// Measures those parts of a plan that have no record yet, one after the other, and adds a
+    /// record of each; ends early when the watch says so, or `one` does by `None`. The journal
+    /// stays, with at least one record. `parts`: what they are, such as `run`.
     ///
     /// # Errors
     /// There are more records than parts, or `is_of` says that one is of another; those of `one`;

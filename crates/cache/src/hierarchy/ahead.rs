@@ -1,14 +1,14 @@
 //! The short way of reads through caches of which one fetches ahead, while nothing is ever written.
 //!
-//! What it does is what [`lines`](super::lines) and [`prefetch`](super::prefetch) do, sooner; a test
-//! holds one against the other.
+//! What it does is what [`lines`](super::lines) and [`prefetch`](super::prefetch) do, sooner; a
+//! test holds one against the other.
 
 use super::Hierarchy;
 use crate::array::{EARLY, SOLE, Wanted};
 
 impl Hierarchy {
-    /// Reads a line through a path that is plain but for the prefetcher of the cache at `ahead`. How
-    /// many caches missed.
+    /// Reads a line through a path that is plain but for the prefetcher of the cache at `ahead`.
+    /// How many caches missed.
     #[inline(never)]
     pub(super) fn read_ahead(
         &mut self,
@@ -52,8 +52,8 @@ impl Hierarchy {
         missed
     }
 
-    /// Puts a line that is expected into the cache at `ahead` and those behind it, unless that cache
-    /// has it.
+    /// Puts a line that is expected into the cache at `ahead` and those behind it, unless that
+    /// cache has it.
     fn fetch_ahead(&mut self, port: usize, ahead: usize, line: u64) {
         let wanted = Wanted::new(line);
         let path = &self.paths[port];

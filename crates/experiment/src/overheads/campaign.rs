@@ -29,7 +29,7 @@ const QUANTUM: Duration = Duration::from_millis(1);
 /// What was found.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Outcome {
-    /// Whose overheads.
+    /// The engine that ran the sets: what it costs is what was found.
     pub engine: Engine,
     /// The policies, as written.
     pub policies: Vec<String>,

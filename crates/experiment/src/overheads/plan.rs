@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 pub use measure::overheads::results::Utilization;
 
-/// Whose overheads.
+/// What carries the schedule out, and costs what is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
@@ -28,7 +28,7 @@ pub enum Engine {
 pub struct Options {
     /// Directory of the results.
     pub out: PathBuf,
-    /// Whose overheads.
+    /// The engine that runs the sets, whose overheads are measured.
     pub engine: Engine,
     /// At most three minutes: fewer policies, sizes and sets, shorter runs.
     pub quick: bool,
@@ -57,7 +57,7 @@ pub struct Options {
 pub struct Plan {
     /// Directory of the results.
     pub out: PathBuf,
-    /// Whose overheads.
+    /// The engine that runs the sets, whose overheads are measured.
     #[serde(default)]
     pub engine: Engine,
     /// The policies, as written.

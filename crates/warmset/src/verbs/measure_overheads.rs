@@ -54,7 +54,7 @@ pub struct Args {
         conflicts_with_all = ["output", "engine", "quick", "policy", "tasks", "sets", "length", "resume"]
     )]
     samples: Option<PathBuf>,
-    /// Whose overheads
+    /// Which engine runs the sets: what it costs is what is measured
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
     engine: EngineArg,
     /// At most three minutes: fewer policies, sizes and sets, shorter runs
