@@ -121,6 +121,10 @@ pub enum PaperValue {
         /// The largest difference that still agrees, in the same unit.
         within: f64,
     },
+    /// A bound from above ("at most"): ours may not exceed it.
+    AtMost(f64),
+    /// A bound from below ("over"): ours may not stay below it.
+    AtLeast(f64),
     /// A number that was measured on the paper's machine: shown beside ours, not compared.
     Elsewhere(f64),
     /// The paper says that this holds.
@@ -242,6 +246,32 @@ impl Entry {
         ours: impl Fn(&Answers) -> Option<f64> + Send + Sync + 'static,
     ) -> Self {
         self.value(what, PaperValue::Number { value, within }, unit, move |a| {
+            ours(a).map(Ours::Number)
+        })
+    }
+
+    /// Adds a number that the paper gives as a bound from above.
+    pub(crate) fn at_most(
+        self,
+        what: &str,
+        bound: f64,
+        unit: &'static str,
+        ours: impl Fn(&Answers) -> Option<f64> + Send + Sync + 'static,
+    ) -> Self {
+        self.value(what, PaperValue::AtMost(bound), unit, move |a| {
+            ours(a).map(Ours::Number)
+        })
+    }
+
+    /// Adds a number that the paper gives as a bound from below.
+    pub(crate) fn at_least(
+        self,
+        what: &str,
+        bound: f64,
+        unit: &'static str,
+        ours: impl Fn(&Answers) -> Option<f64> + Send + Sync + 'static,
+    ) -> Self {
+        self.value(what, PaperValue::AtLeast(bound), unit, move |a| {
             ours(a).map(Ours::Number)
         })
     }

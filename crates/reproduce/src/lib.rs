@@ -15,6 +15,6 @@ pub mod reading;
 
 pub use entry::{Entry, Ours, PaperValue, Role, State, Step, Value};
 pub use index::{PAPERS, Paper, all, find};
-pub use outcome::{Row, Verdict, compare};
+pub use outcome::{Bound, Row, Verdict, compare};
 pub use page::page;
 pub use reading::Answers;

@@ -50,8 +50,30 @@ pub struct Row {
     pub holds: Option<bool>,
     /// The largest difference that still agrees; none where numbers are not compared.
     pub within: Option<f64>,
+    /// How the paper gives its number, where it is a bound.
+    pub bound: Option<Bound>,
     /// What the comparison says.
     pub verdict: Verdict,
+}
+
+/// Which side of a bound ours has to be on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// Ours may not exceed the paper's number.
+    AtMost,
+    /// Ours may not stay below it.
+    AtLeast,
+}
+
+impl Bound {
+    /// The bound as people read it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Bound::AtMost => "at most",
+            Bound::AtLeast => "at least",
+        }
+    }
 }
 
 /// Compares the values of an entry with the answers of its steps, one row a value.
@@ -68,8 +90,15 @@ pub fn compare(entry: &Entry, answers: &Answers) -> Vec<Row> {
         };
         let (paper, within) = match value.paper {
             PaperValue::Number { value, within } => (Some(value), Some(within)),
-            PaperValue::Elsewhere(value) => (Some(value), None),
+            PaperValue::Elsewhere(value)
+            | PaperValue::AtMost(value)
+            | PaperValue::AtLeast(value) => (Some(value), None),
             PaperValue::Holds | PaperValue::NotPrinted => (None, None),
+        };
+        let bound = match value.paper {
+            PaperValue::AtMost(_) => Some(Bound::AtMost),
+            PaperValue::AtLeast(_) => Some(Bound::AtLeast),
+            _ => None,
         };
         let agrees = |yes| {
             if yes {
@@ -84,6 +113,8 @@ pub fn compare(entry: &Entry, answers: &Answers) -> Vec<Row> {
                 // The tolerance is a decimal number: allow for its rounding.
                 agrees((ours - value).abs() <= within + 1e-9)
             }
+            (PaperValue::AtMost(bound), Some(ours), _) => agrees(ours <= bound + 1e-9),
+            (PaperValue::AtLeast(bound), Some(ours), _) => agrees(ours >= bound - 1e-9),
             (PaperValue::Elsewhere(_), ..) => Verdict::AnotherMachine,
             (PaperValue::Holds, _, Some(holds)) => agrees(holds),
             _ => Verdict::NotPrinted,
@@ -99,6 +130,7 @@ pub fn compare(entry: &Entry, answers: &Answers) -> Vec<Row> {
             ours: number,
             holds,
             within,
+            bound,
             verdict,
         }
     };
@@ -120,7 +152,11 @@ mod tests {
             .at("§10")
             .elsewhere("measured", 3.0, "us", |_| Some(9.0))
             .unprinted("drawn", "", |_| Some(1.0))
-            .number("absent", (1.0, 0.0), "", |_| None);
+            .number("absent", (1.0, 0.0), "", |_| None)
+            .at_most("below", 1.6, "", |_| Some(1.6))
+            .at_most("above", 1.6, "", |_| Some(1.61))
+            .at_least("enough", 91.0, "%", |_| Some(99.0))
+            .at_least("too few", 91.0, "%", |_| Some(90.9));
         let rows = compare(&entry, &Answers::default());
         let verdicts: Vec<Verdict> = rows.iter().map(|r| r.verdict).collect();
         use Verdict::{Agrees, AnotherMachine, Differs, NotPrinted, NotRun};
@@ -132,11 +168,19 @@ mod tests {
             AnotherMachine,
             NotPrinted,
             NotRun,
+            Agrees,
+            Differs,
+            Agrees,
+            Differs,
         ];
         assert_eq!(verdicts, expected);
         assert_eq!(
             (rows[2].place.as_str(), rows[3].place.as_str()),
             ("§9", "§10")
         );
+        let bounds: Vec<Option<Bound>> = rows[6..10].iter().map(|r| r.bound).collect();
+        let [most, least] = [Bound::AtMost, Bound::AtLeast].map(Some);
+        assert_eq!(bounds, [None, most, most, least]);
+        assert_eq!(rows[7].paper, Some(1.6));
     }
 }

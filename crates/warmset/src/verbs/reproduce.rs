@@ -323,7 +323,10 @@ fn table(rows: &[Row]) -> Table {
             (None, None) => "-".to_owned(),
         };
         let paper = match (row.paper, row.holds, row.verdict) {
-            (Some(value), ..) => number(value),
+            (Some(value), ..) => match row.bound {
+                Some(bound) => format!("{} {}", bound.words(), number(value)),
+                None => number(value),
+            },
             (None, Some(_), _) => "yes".to_owned(),
             _ => "-".to_owned(),
         };
