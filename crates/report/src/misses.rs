@@ -16,25 +16,54 @@ pub struct Series {
     pub misses: Vec<u64>,
 }
 
-/// Draws one line a cache; `width`: accesses of a window, of all processors together. `None` where
-/// there is no access.
+/// Accesses of all processors together, in windows of equally many; the last one has the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// All accesses.
+    pub accesses: u64,
+    /// Accesses of a window.
+    pub width: u64,
+}
+
+impl Span {
+    /// The middle of each window, and how many of a thousand accesses missed in it. A last window
+    /// of less than half the width is drawn as one with the window before: its few accesses say
+    /// nothing alone.
+    fn points(self, misses: &[u64]) -> Vec<(f64, f64)> {
+        let width = self.width.max(1);
+        let rest = self.accesses % width;
+        let joins = self.accesses > width && rest > 0 && rest * 2 < width;
+        let windows = self.accesses.div_ceil(width) - u64::from(joins);
+        let window = |number: u64| {
+            let begin = number * width;
+            let end = match number + 1 == windows {
+                true => self.accesses,
+                false => begin + width,
+            };
+            let first = number as usize;
+            let last = (first + 1 + usize::from(joins && number + 1 == windows)).min(misses.len());
+            let missed: u64 = misses.get(first..last).unwrap_or_default().iter().sum();
+            let length = (end - begin) as f64;
+            (begin as f64 + length / 2.0, 1000.0 * missed as f64 / length)
+        };
+        (0..windows).map(window).collect()
+    }
+}
+
+/// Draws one line a cache. `None` where there is no access.
 ///
 /// # Errors
 /// As [`Sketch::draw`].
-pub fn figure(id: &str, title: &str, width: u64, series: &[Series]) -> Result<Option<Figure>> {
-    let windows = series.iter().map(|s| s.misses.len()).max().unwrap_or(0);
-    if windows == 0 {
+pub fn figure(id: &str, title: &str, span: Span, series: &[Series]) -> Result<Option<Figure>> {
+    if span.accesses == 0 || series.iter().all(|s| s.misses.is_empty()) {
         return Ok(None);
     }
-    let width = width as f64;
-    let rate = |misses: u64| 1000.0 * misses as f64 / width;
-    let highest = series.iter().flat_map(|s| &s.misses).max().copied();
-    let layers = series.iter().enumerate().map(|(place, one)| Layer::Curve {
+    let width = span.width as f64;
+    let points: Vec<Vec<(f64, f64)>> = series.iter().map(|s| span.points(&s.misses)).collect();
+    let highest = points.iter().flatten().map(|p| p.1).fold(1.0, f64::max);
+    let layers = (0..).zip(points).map(|(place, points)| Layer::Curve {
         look: Look::nth(place),
-        points: (0..)
-            .zip(&one.misses)
-            .map(|(window, misses)| ((f64::from(window) + 0.5) * width, rate(*misses)))
-            .collect(),
+        points,
         shift: 0.0,
     });
     let names = series.iter().enumerate().map(|(place, one)| Entry {
@@ -46,7 +75,7 @@ pub fn figure(id: &str, title: &str, width: u64, series: &[Series]) -> Result<Op
         title: title.to_owned(),
         description: String::new(),
         caption: format!(
-            "Windows of {} accesses of all processors; the last one may have fewer.",
+            "Windows of {} accesses of all processors; the last one has up to half more or fewer.",
             words::plain(width)
         ),
         remark: String::new(),
@@ -56,12 +85,8 @@ pub fn figure(id: &str, title: &str, width: u64, series: &[Series]) -> Result<Op
         panels: vec![Panel {
             title: String::new(),
             description: describe(width, series),
-            x: Axis::linear("accesses", 0.0..windows as f64 * width, count),
-            y: Axis::linear(
-                "misses of 1000 accesses",
-                0.0..rate(highest.unwrap_or(0)).max(1.0) * 1.08,
-                words::plain,
-            ),
+            x: Axis::linear("accesses", 0.0..span.accesses as f64, count),
+            y: Axis::linear("misses of 1000 accesses", 0.0..highest * 1.08, words::plain),
             layers: layers.collect(),
         }],
     }
@@ -112,7 +137,11 @@ mod tests {
             series("L1d of 0", &[9, 3, 40]),
             series("L2 of 0-1", &[0, 0, 0]),
         ];
-        let svg = figure("misses", "Misses", 100, &all)
+        let span = Span {
+            accesses: 300,
+            width: 100,
+        };
+        let svg = figure("misses", "Misses", span, &all)
             .unwrap()
             .unwrap()
             .to_svg();
@@ -121,6 +150,33 @@ mod tests {
             "{svg}"
         );
         assert!(svg.contains("L2 of 0-1: no misses."));
-        assert!(figure("misses", "Misses", 1, &[]).unwrap().is_none());
+        assert!(figure("misses", "Misses", span, &[]).unwrap().is_none());
+    }
+
+    /// Every access misses: the rate is the same in all windows, whatever the last one has.
+    #[test]
+    fn the_last_window_is_measured_by_its_own_accesses() {
+        for (accesses, points) in [(40, 1), (100, 1), (149, 1), (150, 2), (320, 3), (400, 4)] {
+            let span = Span {
+                accesses,
+                width: 100,
+            };
+            let misses: Vec<u64> = (0..accesses.div_ceil(100))
+                .map(|window| (accesses - 100 * window).min(100))
+                .collect();
+            let drawn = span.points(&misses);
+            assert_eq!(drawn.len(), points, "{accesses}");
+            assert!(drawn.iter().all(|(_, rate)| *rate == 1000.0), "{drawn:?}");
+            assert!(
+                drawn.iter().all(|(at, _)| *at < accesses as f64),
+                "{drawn:?}"
+            );
+        }
+        // 100 accesses of which 10 miss, then 120 of which 30 do.
+        let span = Span {
+            accesses: 220,
+            width: 100,
+        };
+        assert_eq!(span.points(&[10, 25, 5]), [(50.0, 100.0), (160.0, 250.0)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Options that mean the same in every verb: one struct each, flattened where a verb takes it.
 
-use crate::console::{Format, for_people, give, look};
+use crate::console::{Format, for_people, give, look, note};
 use analyze::policies::Accounting;
 use app::run::Until;
 use app::{Choice, own};
@@ -64,6 +64,22 @@ impl Answered {
         };
         give(&text, self.output.as_deref())
     }
+}
+
+/// Writes the picture that `--picture` asks for, where there is one, as SVG.
+///
+/// # Errors
+/// It cannot be drawn or written.
+pub fn draw(file: Option<&Path>, svg: impl FnOnce() -> Result<Option<String>>) -> Result<()> {
+    let Some(path) = file else { return Ok(()) };
+    match svg()? {
+        Some(svg) => {
+            files::write(path, svg)?;
+            note(&format!("wrote {}", path.display()));
+        }
+        None => note("there is nothing to draw"),
+    }
+    Ok(())
 }
 
 /// `--platform` and `-m`.

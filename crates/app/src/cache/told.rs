@@ -230,7 +230,11 @@ impl Simulated {
     pub fn draw(&self, file: &Path) -> Result<()> {
         let series: Vec<Series> = self.windows.caches.iter().map(Series::from).collect();
         let title = format!("Misses of {} on {}", self.trace, self.platform);
-        let figure = misses::figure("misses", &title, self.windows.accesses, &series)?;
+        let span = misses::Span {
+            accesses: self.accesses,
+            width: self.windows.accesses,
+        };
+        let figure = misses::figure("misses", &title, span, &series)?;
         match figure {
             Some(figure) => files::write(file, figure.to_svg()),
             None => Err(Error::new("there are no accesses to draw")

@@ -1,15 +1,16 @@
 //! `warmset cache multicore`: the experiments of 004 §IV in the model.
 
 use crate::console::Console;
-use crate::options::{Answered, On, Seed};
+use crate::options::{Answered, On, Seed, draw, new_file};
 use crate::{Answer, command};
 use app::cache::multicore::{self, Compared, Options};
 use model::table::{Look, Table};
 use model::{Bytes, Duration, Result};
+use std::path::PathBuf;
 
 const HELP: &str = "\
 Examples:
-  warmset cache multicore --platform i7-2600 --sets 1 --jobs 5 --hasten 20
+  warmset cache multicore --platform i7-2600 --sets 1 --jobs 5 --hasten 20 --picture multicore.svg
   warmset cache multicore --platform i7-2600 --sets 10 --jobs 20 --hasten 10 --format json
 
 Sets are drawn as in 004 §IV-A until GFB refuses them for G-EDF, or best fit for P-EDF. Tasks draw what they read from their array \
@@ -43,6 +44,9 @@ pub struct Args {
     apart: bool,
     #[command(flatten)]
     seed: Seed,
+    /// Draw factors, misses and times by working set, as SVG
+    #[arg(long, value_name = "FILE", value_parser = new_file)]
+    picture: Option<PathBuf>,
     #[command(flatten)]
     answered: Answered,
 }
@@ -66,6 +70,9 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let console = Console::new()?;
     let seen = multicore::run(&options, &console)?;
+    draw(args.picture.as_deref(), || {
+        Ok(seen.figure()?.map(|figure| figure.to_svg()))
+    })?;
     args.answered.give(|look| table(&seen, look), &seen)?;
     seen.complete()?;
     Ok(Answer::Yes)

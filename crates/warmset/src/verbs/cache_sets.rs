@@ -1,7 +1,7 @@
 //! `warmset cache sets` and `videos`: 003 §4 in the model.
 
 use crate::console::Console;
-use crate::options::{Answered, On, Seed};
+use crate::options::{Answered, On, Seed, draw, new_file};
 use crate::{Answer, command};
 use app::cache::sets::{self, Change, Compared, Distribution};
 use app::cache::videos::{self, Decoded};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 const SETS: &str = "\
 Examples:
   warmset cache sets --platform core-i7 --sets 2 --for 5s
-  warmset cache sets --platform core-i7 --journal sets.jsonl
+  warmset cache sets --platform core-i7 --journal sets.jsonl --picture sets.svg
 
 Random sets of multithreaded tasks as in 003 §4.1, simulated under `ca-edf:wss=profiled` and `g-edf` with jobs that walk working \
 sets of 128 KiB to 7.5 MiB three times. All of the paper's sets take hours: with --journal the command goes on where it was \
@@ -41,6 +41,9 @@ pub struct SetsArgs {
     /// Keep what is done in this file, and go on from there
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
+    /// Draw the profiler's accuracy and the changes of miss rates, as SVG
+    #[arg(long, value_name = "FILE", value_parser = new_file)]
+    picture: Option<PathBuf>,
     #[command(flatten)]
     answered: Answered,
 }
@@ -74,6 +77,9 @@ pub fn sets(args: &SetsArgs) -> Result<Answer> {
     }
     let console = Console::new()?;
     let seen = sets::run(&options, &console)?;
+    draw(args.picture.as_deref(), || {
+        Ok(seen.figure()?.map(|figure| figure.to_svg()))
+    })?;
     args.answered.give(|look| compared(&seen, look), &seen)?;
     seen.complete()?;
     Ok(Answer::Yes)
@@ -169,7 +175,7 @@ fn changes(seen: &Compared, title: &str, of: fn(&sets::Summed) -> Change) -> Tab
 }
 
 const VIDEOS: &str = "\
-Example: warmset cache videos --platform core-i7
+Example: warmset cache videos --platform core-i7 --picture videos.svg
 
 Each video is a task with a frame of 14 ms and 2688 KiB every 41 ms, each frame in memory of its own, read twice (003 §4.3).";
 
@@ -185,6 +191,9 @@ pub struct VideosArgs {
     /// How long each is simulated
     #[arg(long = "for", value_name = "TIME", default_value = "10s")]
     horizon: Duration,
+    /// Draw the longest frames by number of videos, as SVG
+    #[arg(long, value_name = "FILE", value_parser = new_file)]
+    picture: Option<PathBuf>,
     #[command(flatten)]
     answered: Answered,
 }
@@ -199,6 +208,9 @@ pub fn videos(args: &VideosArgs) -> Result<Answer> {
     };
     let console = Console::new()?;
     let seen = videos::run(&options, &console)?;
+    draw(args.picture.as_deref(), || {
+        Ok(seen.figure()?.map(|figure| figure.to_svg()))
+    })?;
     args.answered.give(|look| decoded(&seen, look), &seen)?;
     Ok(Answer::Yes)
 }

@@ -1,15 +1,14 @@
 //! `warmset cache filter`, `cosine`, `fourier`, `matrix` and `combined`: the tasks of 001 §5.2 to
 //! §5.5 in the model.
 
-use crate::console::note;
-use crate::options::{Answered, On, new_file};
+use crate::options::{Answered, On, draw, new_file};
 use crate::{Answer, command};
 use app::cache::combined::{self, Beside, Combined};
 use app::cache::matrix::{self, Multiplied};
 use app::cache::short::{self, Ran, Task};
 use model::strategy::Writing;
 use model::table::{Look, Table};
-use model::{Duration, Result, files};
+use model::{Duration, Result};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -53,10 +52,7 @@ impl Shown {
         picture: Option<String>,
         table: impl FnOnce(&T, Look) -> String,
     ) -> Result<Answer> {
-        if let (Some(path), Some(picture)) = (&self.picture, picture) {
-            files::write(path, picture)?;
-            note(&format!("wrote {}", path.display()));
-        }
+        draw(self.picture.as_deref(), || Ok(picture))?;
         self.answered.give(|look| table(seen, look), seen)?;
         Ok(Answer::Yes)
     }

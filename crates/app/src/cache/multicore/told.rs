@@ -3,6 +3,8 @@
 use super::{Pair, Ran};
 use experiment::multicore::sets::Scheduler;
 use model::{Bytes, Duration, Error, Provenance, Result, time};
+use report::Figure;
+use report::lines::{self, Curves};
 use serde::{Serialize, Serializer};
 
 /// What came of all sets. JSON: as `warmset cache multicore --format json`.
@@ -69,6 +71,121 @@ impl Compared {
             true => Err(Error::new("interrupted; what was done is told")
                 .remedy("run the command again for all of it")),
         }
+    }
+}
+
+/// Tasks that missed a deadline in 004 (§IV-C, Fig. 11), in percent: KiB, then G-EDF in S1 and S3,
+/// P-EDF in S1 and S3.
+const PAPER: [(f64, [f64; 4]); 4] = [
+    (32.0, [0.0, 93.0, 0.0, 57.75]),
+    (64.0, [0.0, 93.02, 0.0, 70.42]),
+    (128.0, [18.0, 93.92, 0.0, 74.65]),
+    (256.0, [92.0, 97.67, 54.93, 93.02]),
+];
+
+const LEGEND: [&str; 4] = ["G-EDF, S1", "G-EDF, S3", "P-EDF, S1", "P-EDF, S3"];
+
+impl Compared {
+    /// Factors, misses and times by working set (Figs. 10 to 12), and the paper's misses. `None`
+    /// where no set was run.
+    ///
+    /// # Errors
+    /// It cannot be drawn.
+    pub fn figure(&self) -> Result<Option<Figure>> {
+        let kib = |row: &Row| row.wss.get() as f64 / 1024.0;
+        // Where a curve is in the legend: two a scheduler.
+        let place = |scheduler: Scheduler, s3: bool| {
+            usize::from(s3) + 2 * usize::from(scheduler == Scheduler::PEdf)
+        };
+        let curve = |scheduler: Scheduler, s3: bool, of: &dyn Fn(&Row) -> f64| {
+            let mine = self.rows.iter().filter(|row| row.scheduler == scheduler);
+            let points: Vec<(f64, f64)> = mine.map(|row| (kib(row), of(row))).collect();
+            (place(scheduler, s3), points)
+        };
+        let factor = |of: fn(&Row) -> f64| {
+            let all = Scheduler::ALL.into_iter();
+            all.map(|scheduler| curve(scheduler, true, &of))
+                .collect::<Vec<_>>()
+        };
+        let both = |of: fn(&Row) -> [f64; 2]| {
+            let all = Scheduler::ALL
+                .into_iter()
+                .flat_map(|s| [(s, false), (s, true)]);
+            all.map(|(s, s3)| curve(s, s3, &|row| of(row)[usize::from(s3)]))
+                .collect::<Vec<_>>()
+        };
+        let panel = |title: &str, y: &str, least, most, curves: Vec<(usize, Vec<(f64, f64)>)>| {
+            let mut sizes: Vec<f64> = curves.iter().flat_map(|c| &c.1).map(|p| p.0).collect();
+            sizes.sort_by(f64::total_cmp);
+            sizes.dedup();
+            Curves {
+                title: title.to_owned(),
+                description: format!("{title}, by working set and scheduler."),
+                x: "working set, KiB".to_owned(),
+                y: y.to_owned(),
+                logarithmic: true,
+                ticks: sizes.iter().map(|size| (*size, size.to_string())).collect(),
+                level: None,
+                least,
+                most,
+                curves,
+            }
+        };
+        let paper = (0..4).map(|column| {
+            let points = PAPER.iter().map(|(kib, percent)| (*kib, percent[column]));
+            (column, points.collect::<Vec<_>>())
+        });
+        const MISSED: &str = "tasks, %";
+        let mut panels = vec![
+            panel(
+                "Worst-case scaling factor",
+                "S3 / S1",
+                1.0,
+                None,
+                factor(|r| r.worst),
+            ),
+            panel(
+                "Average scaling factor",
+                "S3 / S1",
+                1.0,
+                None,
+                factor(|r| r.average),
+            ),
+            panel(
+                "Tasks that missed a deadline",
+                MISSED,
+                0.0,
+                Some(100.0),
+                both(|r| r.missed_percent),
+            ),
+        ];
+        if self.rows.is_empty() {
+            return Ok(None);
+        }
+        panels.push(panel(
+            "The same in 004 (Fig. 11)",
+            MISSED,
+            0.0,
+            Some(100.0),
+            paper.collect(),
+        ));
+        panels.push(panel(
+            "Total time",
+            "ms",
+            0.0,
+            None,
+            both(|r| r.total.map(|nanos| nanos as f64 / 1e6)),
+        ));
+        lines::figure(
+            "multicore",
+            "Periodic tasks with colored working sets",
+            &format!(
+                "In the caches of {}: {} jobs of each task, times divided by {}.",
+                self.platform, self.jobs, self.hasten
+            ),
+            &LEGEND,
+            &panels,
+        )
     }
 }
 

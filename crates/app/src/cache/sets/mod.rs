@@ -8,6 +8,7 @@
 
 mod draw;
 mod journal;
+mod picture;
 mod told;
 
 pub use draw::{Distribution, draw};

@@ -1,5 +1,6 @@
 //! What came of all sets: Figs. 4 to 6 and Table 1 of 003 in numbers.
 
+use super::picture::Points;
 use super::{Distribution, Late, Mtt, Options, Row};
 use model::{Error, Provenance, Result};
 use serde::Serialize;
@@ -23,6 +24,9 @@ pub struct Compared {
     pub tardiness: Vec<Tardiness>,
     /// Where it comes from.
     pub provenance: Provenance,
+    /// What the picture shows of each task.
+    #[serde(skip)]
+    pub(super) points: Points,
 }
 
 /// How well the profiler knew working sets at the end (Fig. 4).
@@ -122,6 +126,7 @@ impl Compared {
             changes: changes.collect(),
             tardiness,
             provenance: Provenance::default(),
+            points: Points::of(rows),
         }
     }
 
