@@ -4,8 +4,10 @@
  * warmset_color_attach. It then has colors 0 to warmset_colors() - 1: those that the operator
  * granted it (`warmset color grant`), as super colors. The environment may say WARMSET_COLOR_SOCKET
  * (the server), WARMSET_COLORS (page colors to use, such as 0-3), WARMSET_HEAPS (how many colors to
- * make of them) and WARMSET_COLOR_BY=task (the color is the number of the task modulo the number of
- * colors; colors that are named are ignored). All functions may be called by any thread; memory may
+ * make of them), WARMSET_COLOR_BY=task (the color is the number of the task modulo the number of
+ * colors; colors that are named are ignored) and WARMSET_COLOR_BY=none (no server is asked, and
+ * memory is that of malloc: there is one color, and whatever is named is ignored). The first color
+ * that is ignored is told on standard error. All functions may be called by any thread; memory may
  * be freed by another one.
  * What fails says why on standard error, and sets errno. Link with -lwarmset_color.
  */
@@ -20,7 +22,7 @@ extern "C" {
 
 /* Attaches to the server behind a socket; NULL: the usual one. 0, or -1. */
 int warmset_color_attach(const char *socket);
-/* How many colors there are; 0 where the process cannot be attached. */
+/* How many colors there are; 0 where the process cannot be attached, 1 where it runs without. */
 unsigned warmset_colors(void);
 
 /* The malloc family in a color; NULL where no more can be had, or the color is beyond the last

@@ -10,7 +10,8 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::PathBuf;
 use std::ptr::null_mut;
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Once, OnceLock};
 
 const ENOMEM: c_int = 12;
 const EINVAL: c_int = 22;
@@ -18,10 +19,40 @@ const EINVAL: c_int = 22;
 unsafe extern "C" {
     fn __errno_location() -> *mut c_int;
     fn abort() -> !;
+    fn malloc(size: usize) -> *mut c_void;
+    fn calloc(number: usize, size: usize) -> *mut c_void;
+    fn aligned_alloc(align: usize, size: usize) -> *mut c_void;
+    fn realloc(at: *mut c_void, size: usize) -> *mut c_void;
+    fn free(at: *mut c_void);
+    fn malloc_usable_size(at: *mut c_void) -> usize;
 }
 
 thread_local! {
     static WHY: RefCell<CString> = RefCell::default();
+}
+
+/// Do tasks choose colors, and not the caller?
+static BY_TASK: AtomicBool = AtomicBool::new(false);
+
+/// Does the program run without colors (`WARMSET_COLOR_BY=none`)? Its memory is then that of the C
+/// library.
+fn is_uncolored() -> bool {
+    static IS: OnceLock<bool> = OnceLock::new();
+    *IS.get_or_init(|| std::env::var_os(heap::COLOR_BY).is_some_and(|by| by == heap::NOBODY))
+}
+
+/// Says once that a color which the program names is not acted on. Color 0 is the default, as if
+/// none were named.
+fn ignored(color: c_uint, by: &str) {
+    static SAID: Once = Once::new();
+    if color != 0 {
+        SAID.call_once(|| {
+            eprintln!(
+                "warmset: colors that the program names are ignored: {}={by}",
+                heap::COLOR_BY
+            );
+        });
+    }
 }
 
 fn failed(error: c_int, why: &str) {
@@ -38,6 +69,9 @@ fn failed(error: c_int, why: &str) {
 /// `socket` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warmset_color_attach(socket: *const c_char) -> c_int {
+    if is_uncolored() {
+        return 0;
+    }
     let socket = (!socket.is_null()).then(|| {
         // SAFETY: the caller's.
         let text = unsafe { CStr::from_ptr(socket) };
@@ -45,6 +79,7 @@ pub unsafe extern "C" fn warmset_color_attach(socket: *const c_char) -> c_int {
     });
     let attached = heap::Options::from_env().and_then(|options| {
         let socket = socket.or_else(|| options.socket.clone());
+        BY_TASK.store(options.choice == heap::Choice::ByTask, Ordering::Relaxed);
         heap::attach(&heap::Options { socket, ..options })
     });
     match attached {
@@ -56,10 +91,13 @@ pub unsafe extern "C" fn warmset_color_attach(socket: *const c_char) -> c_int {
     }
 }
 
-/// How many colors there are; 0 where the process cannot be attached.
+/// How many colors there are; 0 where the process cannot be attached, 1 where it runs without.
 #[unsafe(no_mangle)]
 pub extern "C" fn warmset_colors() -> c_uint {
     static FIRST: Once = Once::new();
+    if is_uncolored() {
+        return 1;
+    }
     if heap::colors() == 0 {
         FIRST.call_once(|| {
             // SAFETY: null is allowed.
@@ -69,8 +107,20 @@ pub extern "C" fn warmset_colors() -> c_uint {
     heap::colors() as c_uint
 }
 
-/// The heap of a color; none, with a message, where it is beyond the last one.
-fn heap_of(color: c_uint) -> Option<usize> {
+/// Where memory is taken from.
+enum Source {
+    /// The heap of this number.
+    Heap(usize),
+    /// The C library: the program runs without colors.
+    Ordinary,
+}
+
+/// Where memory of a color is taken from; none, with a message, where it is beyond the last one.
+fn source_of(color: c_uint) -> Option<Source> {
+    if is_uncolored() {
+        ignored(color, "none");
+        return Some(Source::Ordinary);
+    }
     let colors = heap::colors() as c_uint;
     let colors = if colors == 0 {
         warmset_colors()
@@ -90,7 +140,10 @@ fn heap_of(color: c_uint) -> Option<usize> {
         );
         return None;
     }
-    Some(heap::chosen(color as u16))
+    if BY_TASK.load(Ordering::Relaxed) {
+        ignored(color, "task");
+    }
+    Some(Source::Heap(heap::chosen(color as u16)))
 }
 
 fn had(at: *mut u8) -> *mut c_void {
@@ -104,16 +157,23 @@ fn had(at: *mut u8) -> *mut c_void {
 /// As malloc(3), in a color.
 #[unsafe(no_mangle)]
 pub extern "C" fn warmset_malloc(size: usize, color: c_uint) -> *mut c_void {
-    heap_of(color).map_or(null_mut(), |heap| had(raw::allocate(heap, size, 16)))
+    match source_of(color) {
+        None => null_mut(),
+        Some(Source::Heap(heap)) => had(raw::allocate(heap, size, 16)),
+        // SAFETY: any size may be asked for.
+        Some(Source::Ordinary) => unsafe { malloc(size) },
+    }
 }
 
 /// As calloc(3), in a color.
 #[unsafe(no_mangle)]
 pub extern "C" fn warmset_calloc(number: usize, size: usize, color: c_uint) -> *mut c_void {
-    match (number.checked_mul(size), heap_of(color)) {
-        (Some(size), Some(heap)) => had(raw::allocate_zeroed(heap, size, 16)),
+    match (number.checked_mul(size), source_of(color)) {
+        (_, None) => null_mut(),
         (None, _) => had(null_mut()),
-        _ => null_mut(),
+        (Some(size), Some(Source::Heap(heap))) => had(raw::allocate_zeroed(heap, size, 16)),
+        // SAFETY: any numbers may be asked for.
+        (_, Some(Source::Ordinary)) => unsafe { calloc(number, size) },
     }
 }
 
@@ -127,7 +187,12 @@ pub extern "C" fn warmset_aligned_alloc(align: usize, size: usize, color: c_uint
         );
         return null_mut();
     }
-    heap_of(color).map_or(null_mut(), |heap| had(raw::allocate(heap, size, align)))
+    match source_of(color) {
+        None => null_mut(),
+        Some(Source::Heap(heap)) => had(raw::allocate(heap, size, align)),
+        // SAFETY: the alignment is a power of two.
+        Some(Source::Ordinary) => unsafe { aligned_alloc(align, size) },
+    }
 }
 
 fn known(at: *mut c_void) -> *mut u8 {
@@ -158,8 +223,13 @@ pub unsafe extern "C" fn warmset_realloc(
     if at.is_null() {
         return warmset_malloc(size, color);
     }
-    // SAFETY: the caller's.
-    had(unsafe { raw::reallocate(known(at), size, 16) })
+    // SAFETY: the caller's: without colors it is from the C library.
+    unsafe {
+        match is_uncolored() {
+            true => realloc(at, size),
+            false => had(raw::reallocate(known(at), size, 16)),
+        }
+    }
 }
 
 /// As free(3). Ends the program, with a message, where `at` is no colored memory, or was given back
@@ -169,9 +239,17 @@ pub unsafe extern "C" fn warmset_realloc(
 /// As for free(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warmset_free(at: *mut c_void) {
-    if !at.is_null() {
-        // SAFETY: the caller's.
-        unsafe { raw::release(known(at)) };
+    if at.is_null() {
+        return;
+    }
+    // SAFETY: the caller's: without colors it is from the C library.
+    unsafe {
+        match is_uncolored() {
+            true => free(at),
+            false => {
+                raw::release(known(at));
+            }
+        }
     }
 }
 
@@ -184,8 +262,13 @@ pub unsafe extern "C" fn warmset_malloc_usable_size(at: *mut c_void) -> usize {
     if at.is_null() {
         return 0;
     }
-    // SAFETY: the caller's.
-    unsafe { raw::usable(known(at)) }
+    // SAFETY: the caller's: without colors it is from the C library.
+    unsafe {
+        match is_uncolored() {
+            true => malloc_usable_size(at),
+            false => raw::usable(known(at)),
+        }
+    }
 }
 
 /// The color of colored memory; -1 for any other.

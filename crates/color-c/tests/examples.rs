@@ -31,6 +31,11 @@ fn libraries() -> PathBuf {
 
 /// Compiles an example, where there is a compiler.
 fn compiled(compiler: &str, source: &str, to: &Path, fixed: bool) -> Outcome {
+    compiled_with(compiler, source, to, fixed, &[])
+}
+
+/// The same with more words behind the source, such as libraries.
+fn compiled_with(compiler: &str, source: &str, to: &Path, fixed: bool, more: &[&str]) -> Outcome {
     if let Err(e) = Command::new(compiler).arg("--version").output() {
         return Err(NotRun::because(format!("no compiler `{compiler}`: {e}")));
     }
@@ -40,6 +45,7 @@ fn compiled(compiler: &str, source: &str, to: &Path, fixed: bool) -> Outcome {
         .args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"])
         .arg(to)
         .arg(here.join("../../examples/color").join(source))
+        .args(more)
         .arg("-I")
         .arg(here.join("include"));
     if fixed {
@@ -65,9 +71,15 @@ fn compiled(compiler: &str, source: &str, to: &Path, fixed: bool) -> Outcome {
 }
 
 fn run(program: &Path, server: &common::Served) -> (bool, String, String) {
+    run_by(program, server, "caller")
+}
+
+/// The same where somebody else may choose colors.
+fn run_by(program: &Path, server: &common::Served, by: &str) -> (bool, String, String) {
     let output = Command::new(program)
         .env_remove("LD_LIBRARY_PATH")
         .env("WARMSET_COLOR_SOCKET", &server.socket)
+        .env("WARMSET_COLOR_BY", by)
         .output()
         .unwrap();
     (
@@ -125,6 +137,54 @@ fn the_example_in_cpp_has_the_colors_that_it_names() -> Outcome {
     Ok(())
 }
 
+/// 004 Fig. 8, and across the border of a library: both include the header.
+fn new_and_delete_are_as_in_the_paper_and_work_across_libraries() -> Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("libshared.so");
+    compiled_with("c++", "shared.cpp", &library, false, &["-shared", "-fPIC"])?;
+    let program = dir.path().join("new");
+    let path = library.to_str().unwrap();
+    compiled_with("c++", "new.cpp", &program, false, &[path])?;
+    let server = common::serve(3, 16);
+    let (fine, said, errors) = run(&program, &server);
+    assert!(fine, "{said}{errors}");
+    assert_eq!(said, "colors 1, 2, 1, 2, -1, 2\nalive: 0\n");
+    assert_eq!(errors, "");
+    // Tasks choose: all of it is that of this thread, which is said once.
+    let (fine, said, errors) = run_by(&program, &server, "task");
+    assert!(fine, "{said}{errors}");
+    assert_eq!(said, "colors 0, 0, 0, 0, -1, 0\nalive: 0\n");
+    assert_eq!(errors, format!("{IGNORED}task\n"));
+    // Nobody does: the memory is ordinary, and no server is needed.
+    let output = Command::new(&program)
+        .env_remove("LD_LIBRARY_PATH")
+        .env("WARMSET_COLOR_SOCKET", dir.path().join("nobody.sock"))
+        .env("WARMSET_COLOR_BY", "none")
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (said, errors) = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{said}{errors}");
+    assert_eq!(said, "colors -1, -1, -1, -1, -1, -1\nalive: 0\n");
+    assert_eq!(errors, format!("{IGNORED}none\n"));
+    Ok(())
+}
+
+/// The C functions where nobody chooses colors.
+fn a_program_in_c_runs_without_colors_and_is_told_so() -> Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    let server = common::serve(3, 16);
+    let filter = dir.path().join("filter");
+    compiled("cc", "filter.c", &filter, false)?;
+    let (_, said, errors) = run_by(&filter, &server, "none");
+    // Its last color, which would be refused, is ignored as all others: nothing is refused.
+    assert_eq!(said, "color -1 and -1: 2.0\n");
+    assert_eq!(errors, format!("{IGNORED}none\n"));
+    Ok(())
+}
+
+const IGNORED: &str = "warmset: colors that the program names are ignored: WARMSET_COLOR_BY=";
+
 fn without_a_server_the_reason_is_said() -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let filter = dir.path().join("filter");
@@ -146,6 +206,8 @@ fn without_a_server_the_reason_is_said() -> Outcome {
 testing::tests!(
     the_example_in_c_has_the_colors_that_it_names,
     the_example_in_cpp_has_the_colors_that_it_names,
+    new_and_delete_are_as_in_the_paper_and_work_across_libraries,
+    a_program_in_c_runs_without_colors_and_is_told_so,
     the_library_has_a_name_with_its_version_and_pkg_config_says_where_it_is,
     without_a_server_the_reason_is_said,
 );

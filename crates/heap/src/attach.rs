@@ -42,6 +42,11 @@ pub struct Options {
     pub choice: Choice,
 }
 
+/// The variable that says who chooses colors.
+pub const COLOR_BY: &str = "WARMSET_COLOR_BY";
+/// Its value where nobody does: a program in C or C++ runs without colors then.
+pub const NOBODY: &str = "none";
+
 impl Options {
     /// From the environment: `WARMSET_COLOR_SOCKET`, `WARMSET_COLORS` (page colors, such as `0-3`),
     /// `WARMSET_HEAPS` (how many heap colors), `WARMSET_COLOR_BY` (`caller` or `task`); each may be
@@ -63,12 +68,17 @@ impl Options {
                 })
             })
             .transpose()?;
-        let choice = match text("WARMSET_COLOR_BY").as_deref() {
+        let choice = match text(COLOR_BY).as_deref() {
             None | Some("caller") => Choice::ByCaller,
             Some("task") => Choice::ByTask,
+            Some(NOBODY) => {
+                return Err(Error::new("this program cannot run without colors")
+                    .at(COLOR_BY)
+                    .remedy("write `caller` or `task`; `none` is for programs in C and C++"));
+            }
             Some(other) => {
                 return Err(Error::new(format!("`{other}` cannot choose colors"))
-                    .at("WARMSET_COLOR_BY")
+                    .at(COLOR_BY)
                     .remedy("write `caller` or `task`"));
             }
         };

@@ -36,7 +36,7 @@ pub mod inspect;
 )]
 mod message;
 
-pub use attach::{Attached, Choice, Options, attach, trim};
+pub use attach::{Attached, COLOR_BY, Choice, NOBODY, Options, attach, trim};
 pub use global::Colored;
 pub use handle::{Heap, chosen, colors, set_task};
 
