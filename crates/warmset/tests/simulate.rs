@@ -430,3 +430,57 @@ fn what_cannot_be_simulated_is_refused_in_one_sentence() {
         assert_eq!(err.lines().count(), 1, "{args:?}: {err}");
     }
 }
+
+/// The prices of `core-i7` are 4, 15 and 82 ns; a walk of 4 KiB is 64 accesses.
+#[test]
+fn what_computing_takes_beside_the_caches_can_be_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = |wcet: &str| {
+        format!(
+            "[[task]]\nname = \"walk\"\nwcet = \"{wcet}\"\nperiod = \"10ms\"\nwss = \"4KiB\"\n\
+             workload = {{ kind = \"walk\" }}\n\
+             [[task]]\nname = \"spin\"\nwcet = \"1ms\"\nperiod = \"10ms\"\n"
+        )
+    };
+    let run = |wcet: &str, horizon: &str, more: &[&str]| {
+        std::fs::write(dir.path().join("walk.toml"), set(wcet)).unwrap();
+        let args = [
+            &[
+                "simulate",
+                "walk.toml",
+                "--platform",
+                "core-i7",
+                "--cache",
+                "--passes",
+                "1",
+            ],
+            &["--for", horizon, "--format", "json"],
+            more,
+        ]
+        .concat();
+        warmset(dir.path(), &args).get_output().clone()
+    };
+    let longest = |output: &std::process::Output, task: usize| -> u64 {
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        document["caches"][task]["longest_ns"].as_u64().unwrap()
+    };
+    let access = ["--access", "10ns"];
+    // The first job misses all caches, whatever its WCET.
+    for wcet in ["1ms", "100ns"] {
+        let output = run(wcet, "5ms", &access);
+        assert_eq!(longest(&output, 0), 64 * (10 + 82), "{wcet}");
+        assert_eq!(longest(&output, 1), 1_000_000, "no accesses: its WCET");
+    }
+    // Otherwise what is left of the WCET is computing, and there has to be some.
+    assert_eq!(longest(&run("1ms", "5ms", &[]), 0), 1_000_000);
+    let refused = run("100ns", "5ms", &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("longer than its WCET"));
+    let beyond = run("1ms", "5ms", &["--access", "1000000000s"]);
+    assert_eq!(beyond.status.code(), Some(2));
+    assert!(
+        text(&beyond.stderr).contains("beyond 2^64 ns"),
+        "{:?}",
+        beyond.stderr
+    );
+}

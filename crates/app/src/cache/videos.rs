@@ -84,6 +84,7 @@ pub fn run(options: &Options, watch: &dyn Watch) -> Result<Decoded> {
         let how = Caches {
             passes: PASSES,
             fresh: true,
+            ..Caches::default()
         };
         let mut cached = caches::in_shape(&set, shape, page, how, 1)?;
         let half = Duration::from_nanos(options.horizon.nanos() / 2);

@@ -6,7 +6,7 @@
 //! use memory of their own, as successive frames of a video do (003 §3.2, assumption 1).
 
 use cache::{Kind, Shape};
-use model::{Bytes, Computation, Error, Platform, Result, TaskId, TaskSet, Workload};
+use model::{Bytes, Computation, Duration, Error, Platform, Result, TaskId, TaskSet, Workload};
 use serde::Serialize;
 use simulate::{Accesses, Cached, Tally};
 use std::collections::BTreeMap;
@@ -21,6 +21,10 @@ pub struct Caches {
     pub passes: u32,
     /// Have jobs of one number data of their own? Default: they have not.
     pub fresh: bool,
+    /// What a job computes for each access, beside what it waits for caches; then a job takes what
+    /// comes of it, be it less or more than its WCET. `None`: what is left of the WCET where all
+    /// accesses miss.
+    pub access: Option<Duration>,
 }
 
 impl Default for Caches {
@@ -28,6 +32,7 @@ impl Default for Caches {
         Caches {
             passes: 3,
             fresh: false,
+            access: None,
         }
     }
 }
@@ -140,11 +145,37 @@ pub fn in_shape(set: &TaskSet, shape: Shape, page: u64, how: Caches, seed: u64) 
     let accesses = accesses.collect::<Result<Vec<_>>>()?;
     let writes = accesses.iter().any(|made| made.1);
     let accesses = accesses.into_iter().map(|made| made.0).collect();
-    let mut cached = Cached::new(shape, page, set, accesses, seed)?;
+    let mut cached = match how.access {
+        None => Cached::new(shape, page, set, accesses, seed)?,
+        Some(access) => {
+            let computing = computing(set, access, &accesses)?;
+            Cached::computing(shape, page, accesses, &computing, seed)?
+        }
+    };
     if !writes {
         cached.reads_only();
     }
     Ok(cached)
+}
+
+/// What jobs compute, by task: so long for each access; those without accesses their WCET.
+fn computing(
+    set: &TaskSet,
+    access: Duration,
+    accesses: &[Box<dyn Accesses>],
+) -> Result<Vec<Duration>> {
+    let computing = |(id, accesses): (TaskId, &Box<dyn Accesses>)| match accesses.count() {
+        0 => Ok(set.timings()[id.index()].wcet),
+        count => match access.nanos().checked_mul(count) {
+            Some(all) => Ok(Duration::from_nanos(all)),
+            None => Err(Error::new(format!(
+                "{count} accesses of {access} are beyond 2^64 ns"
+            ))
+            .at(set.name(id))
+            .remedy("give a shorter time to `--access`")),
+        },
+    };
+    set.ids().zip(accesses).map(computing).collect()
 }
 
 /// Where working sets lie: by task the first address, and how much memory all of them take.

@@ -53,6 +53,10 @@ pub struct Args {
     /// Jobs of one number have data of their own, as successive frames of a video have
     #[arg(long, requires = "cache")]
     fresh: bool,
+    /// What a job computes for each access, beside what it waits for caches: a few cycles; jobs
+    /// then take less or more than their WCET [default: what is left of the WCET where all miss]
+    #[arg(long, value_name = "TIME", requires = "cache")]
+    access: Option<Duration>,
     #[command(flatten)]
     seed: Seed,
     /// Stop at the first deadline miss, at the latest after 60 simulated seconds, and answer
@@ -163,6 +167,7 @@ pub fn run(args: Args) -> Result<Answer> {
         caches: args.cache.then_some(Caches {
             passes: args.passes,
             fresh: args.fresh,
+            access: args.access,
         }),
         trace: args.trace,
         command: command::without_outputs(),
