@@ -24,6 +24,24 @@ expect() {
     echo "smoke: ok ($status): $*"
 }
 
+# colored COMMAND…: runs it; where colors cannot be told apart, and nothing else, that is all right.
+colored() {
+    status=0
+    "$@" >"$dir/out" 2>"$dir/err" || status=$?
+    if [ "$status" -eq 2 ] && grep -q \
+        -e "could not be told apart for sure" -e "cannot be told apart" -e "has no colors" \
+        -e "has colors" "$dir/err"; then
+        echo "smoke: not run, this machine tells no colors: $*"
+        return 1
+    fi
+    if [ "$status" -ne 0 ]; then
+        echo "smoke: exit status $status instead of 0: $*" >&2
+        cat "$dir/out" "$dir/err" >&2
+        exit 1
+    fi
+    echo "smoke: ok ($status): $*"
+}
+
 # holds FILE TEXT: the file is there and has the text.
 holds() {
     if ! grep -qF "$2" "$1"; then
@@ -83,17 +101,40 @@ expect 0 "$warmset" cache crates/cache/tests/data/product.lackey.gz --platform i
 holds "$dir/out" "L3"
 holds "$dir/misses.svg" "</svg>"
 
-expect 0 "$warmset" cache matrix --platform pentium-133 --write through --slices 200us,1ms \
+# The experiments of 001 in the model of its machines: those that `reproduce` runs stand below.
+expect 0 "$warmset" cache estimate --platform pentium-90
+holds "$dir/out" "L2"
+expect 0 "$warmset" cache coloring --platform pentium-pro --picture "$dir/coloring.svg"
+holds "$dir/coloring.svg" "</svg>"
+expect 0 "$warmset" cache filter --platform pentium-90 --sizes 64,1024 --picture "$dir/filter.svg"
+holds "$dir/filter.svg" "</svg>"
+expect 0 "$warmset" cache cosine --platform pentium-pro --step 50ns --sizes 64 \
+    --picture "$dir/cosine.svg"
+holds "$dir/cosine.svg" "</svg>"
+expect 0 "$warmset" cache fourier --platform pentium-pro --step 50ns --sizes 64 \
+    --picture "$dir/fourier.svg"
+holds "$dir/fourier.svg" "</svg>"
+expect 0 "$warmset" cache matrix --platform pentium-133 --write through --slices 1ms \
     --picture "$dir/matrix.svg"
 holds "$dir/matrix.svg" "</svg>"
+expect 0 "$warmset" cache combined --platform pentium-133 --write through --rates 2000,5000 \
+    --picture "$dir/combined.svg"
+holds "$dir/combined.svg" "</svg>"
 
 # Jobs that find caches cold miss deadlines: the answer is no.
 expect 1 "$warmset" simulate examples/figures/profiler.toml --cache --fresh --for 32ms \
     --platform examples/figures/shared-cache.toml --policy ca-edf:wss=profiled
 holds "$dir/out" "768KiB"
-expect 0 "$warmset" cache sets --platform core-i7 --sets 1 --for 300ms --distributions heavy
+expect 0 "$warmset" cache sets --platform core-i7 --sets 1 --for 300ms --distributions heavy \
+    --picture "$dir/sets.svg"
 holds "$dir/out" "sequential"
-expect 0 "$warmset" cache videos --platform core-i7 --for 300ms
+holds "$dir/sets.svg" "</svg>"
+expect 0 "$warmset" cache videos --platform core-i7 --for 300ms --picture "$dir/videos.svg"
+holds "$dir/videos.svg" "</svg>"
+# 004 in the model of its machine.
+expect 0 "$warmset" cache multicore --platform i7-2600 --sets 1 --jobs 1 --hasten 50 \
+    --wss 32KiB --picture "$dir/multicore.svg"
+holds "$dir/multicore.svg" "</svg>"
 
 expect 0 "$warmset" reproduce list --state not-yet
 expect 0 "$warmset" reproduce 003-fig2
@@ -110,6 +151,21 @@ expect 0 "$warmset" study run ospert10-fig5 --sets 2 -o "$dir/study"
 holds "$dir/study/weighted.svg" "</svg>"
 expect 0 "$warmset" study run examples/study/slices.toml --sets 2 -o "$dir/slices"
 holds "$dir/slices/weighted.csv" "EDF-WM-SLICE-1MS"
+
+# The experiments of 001 and 004 on this machine.
+for name in filter cosine fourier; do
+    if colored "$warmset" color experiment "$name" --runs 1 --activations 2 -o "$dir/live"; then
+        holds "$dir/live/$name.svg" "</svg>"
+    fi
+done
+for name in matrix combined; do
+    if colored "$warmset" color experiment "$name" --runs 1 -o "$dir/live"; then
+        holds "$dir/live/$name.svg" "</svg>"
+    fi
+done
+if colored "$warmset" color experiment multicore --sets 1 --jobs 2 --hasten 20 -o "$dir/live"; then
+    holds "$dir/live/multicore.svg" "</svg>"
+fi
 
 expect 0 "$warmset" measure cpmd -o "$dir/measured" \
     --wss 4KiB,64KiB --samples 12 --max-preemption 1ms
