@@ -70,7 +70,7 @@ pub struct Options {
     pub pages: Placement,
     /// Memory that pages are placed in. Default: 1 GiB.
     pub memory: Bytes,
-    /// Buffers of page translations. Default: none.
+    /// Buffers of page translations. Default: those of the platform, if it describes some.
     pub tlb: Option<TlbSize>,
     /// Seed of random placement and replacement. Default: 1.
     pub seed: u64,
@@ -110,7 +110,7 @@ pub fn simulate(options: &Options, watch: &dyn Watch) -> Result<Simulated> {
     let page = page_of(&platform);
     let pages = place(options, &shape, page)?;
     let mut simulation = Simulation::new(shape, options.rules, pages, options.seed)?;
-    if let Some(size) = options.tlb {
+    if let Some(size) = options.tlb.or(platform.tlb.map(TlbSize::from)) {
         simulation = simulation.with_tlb(size);
     }
     let stopped = feed(&mut simulation, &options.trace, watch)?;

@@ -340,7 +340,8 @@ impl Simulation {
 
     /// What the accesses waited for caches, by the prices of the platform: an access that the first
     /// cache serves its `hit`, where that has a price; any other the `fill` of the outermost cache
-    /// that missed, but for a write that no cache fetches. `None`: no cache has a price.
+    /// that missed, but for a write that no cache fetches. Where a miss of a buffer of translations
+    /// has a price, it comes on top. `None`: no cache has a price.
     pub fn waited(&self) -> Option<Waited> {
         let prices = |part: &Part| part.strategy.prices();
         let is_priced = |part: &Part| prices(part).iter().any(|(_, price)| price.is_some());
@@ -349,6 +350,11 @@ impl Simulation {
         }
         let mut sums = [0_u128; 2];
         let mut unpriced = Vec::new();
+        let mut pay = |price: Price, times: u64| {
+            for (sum, time) in sums.iter_mut().zip([price.optimistic, price.pessimistic]) {
+                *sum += u128::from(time.nanos()) * u128::from(times);
+            }
+        };
         for (index, part) in self.shape.parts.iter().enumerate() {
             let mut counts = Counts::default();
             for row in self.rows().iter().filter(|row| row.index == index) {
@@ -363,18 +369,19 @@ impl Simulation {
             ];
             for ((key, price), times) in prices(part).into_iter().zip(times) {
                 match price {
-                    Some(price) => {
-                        let both = [price.optimistic, price.pessimistic];
-                        for (sum, time) in sums.iter_mut().zip(both) {
-                            *sum += u128::from(time.nanos()) * u128::from(times);
-                        }
-                    }
+                    Some(price) => pay(price, times),
                     None if times > 0 && key != "hit" => {
                         unpriced.push(format!("{times} × `{key}` of {}", part.name));
                     }
                     None => {}
                 }
             }
+        }
+        if let Some(price) = self.tlb.and_then(tlb::Size::miss) {
+            let misses = self
+                .tlbs()
+                .flat_map(|(_, both)| both.iter().map(|tlb| tlb.misses));
+            pay(price, misses.sum());
         }
         let [optimistic, pessimistic] =
             sums.map(|sum| Duration::from_nanos(u64::try_from(sum).unwrap_or(u64::MAX)));

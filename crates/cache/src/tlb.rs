@@ -1,15 +1,18 @@
 //! Buffers of page translations: one of instructions and one of data for each processor.
 
 use crate::array::Arrays;
-use model::strategy::Replacement;
+use model::strategy::{Price, Replacement, Translations};
 use model::{Error, Result};
 use std::str::FromStr;
 
-/// Entries and ways, written as `64:4`; all LRU.
+/// Entries and ways, written as `64:4`; all LRU. From a platform with what a miss costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Size {
-    entries: u32,
-    ways: u32,
+pub struct Size(Translations);
+
+impl From<Translations> for Size {
+    fn from(of: Translations) -> Self {
+        Size(of)
+    }
 }
 
 impl FromStr for Size {
@@ -22,27 +25,23 @@ impl FromStr for Size {
             )
         };
         let (entries, ways) = text.split_once(':').unwrap_or((text, text));
-        let size = Size {
-            entries: entries.parse().map_err(|_| bad())?,
-            ways: ways.parse().map_err(|_| bad())?,
-        };
-        let fits = (1..=1 << 16).contains(&size.entries) && (1..=4096).contains(&size.ways);
-        match fits && size.entries.is_multiple_of(size.ways) && size.sets().is_power_of_two() {
-            true => Ok(size),
-            false => Err(bad()),
-        }
+        let number = |text: &str| text.parse().map_err(|_| bad());
+        Translations::new(number(entries)?, number(ways)?, None)
+            .map(Size)
+            .map_err(|_| bad())
     }
 }
 
 impl std::fmt::Display for Size {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.entries, self.ways)
+        write!(f, "{}:{}", self.0.entries, self.0.ways)
     }
 }
 
 impl Size {
-    fn sets(self) -> u32 {
-        self.entries / self.ways
+    /// What a miss costs, where the platform says it.
+    pub fn miss(self) -> Option<Price> {
+        self.0.miss
     }
 }
 
@@ -62,14 +61,14 @@ impl Tlb {
     pub fn new(size: Size) -> Self {
         let mut pages = Arrays::default();
         pages.add(
-            size.sets() as usize,
-            size.ways as usize,
+            size.0.sets() as usize,
+            size.0.ways as usize,
             Replacement::Lru,
             0,
         );
         Tlb {
             pages,
-            sets: u64::from(size.sets()),
+            sets: u64::from(size.0.sets()),
             accesses: 0,
             misses: 0,
         }
@@ -107,6 +106,6 @@ mod tests {
         for text in ["", "0", "64:0", "64:5", "24:2", "x:4", "65537", "64:4:1"] {
             text.parse::<Size>().unwrap_err();
         }
-        assert_eq!("64".parse::<Size>().unwrap().sets(), 1);
+        assert_eq!("64".parse::<Size>().unwrap().0.sets(), 1);
     }
 }

@@ -16,6 +16,13 @@ pub fn platform_text(platform: &Platform) -> String {
         platform.summary()
     );
     out.push_str(&Hierarchy::of(platform).to_text());
+    if let Some(tlb) = &platform.tlb {
+        let _ = writeln!(
+            out,
+            "TLBs: {} pages of data and {} of instructions for each processor, {}-way",
+            tlb.entries, tlb.entries, tlb.ways
+        );
+    }
     for note in &platform.notes {
         // Writing to a String cannot fail.
         let _ = writeln!(out, "note: {note}");

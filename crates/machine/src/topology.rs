@@ -47,6 +47,8 @@ pub fn platform(tree: &Tree, probes: &Probes) -> Result<Platform> {
         description: String::new(),
         processors,
         caches: caches_of(tree, &online, &mut notes),
+        // Linux tells nothing of them.
+        tlb: None,
         page_sizes: page_sizes_of(tree, probes, &mut notes),
         notes,
     }

@@ -402,6 +402,7 @@ impl Shape {
                 description: about.to_owned(),
                 processors: Vec::new(),
                 caches: Vec::new(),
+                tlb: None,
                 page_sizes: Vec::new(),
                 notes: Vec::new(),
             },

@@ -5,7 +5,7 @@
 use crate::cpus::{CpuId, CpuSet};
 use crate::error::{Error, Result};
 use crate::size::Bytes;
-use crate::strategy::Strategy;
+use crate::strategy::{Strategy, Translations};
 use crate::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -127,6 +127,9 @@ pub struct Platform {
     pub processors: Vec<Processor>,
     /// Every cache, by level, then kind, then lowest processor.
     pub caches: Vec<Cache>,
+    /// The buffers of page translations of each processor, where they are described.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tlb: Option<Translations>,
     /// Page sizes that can be had, ascending.
     #[serde(default)]
     pub page_sizes: Vec<Bytes>,
@@ -221,6 +224,7 @@ impl Platform {
                 })
                 .collect(),
             caches: Vec::new(),
+            tlb: None,
             page_sizes: Vec::new(),
             notes: Vec::new(),
         }

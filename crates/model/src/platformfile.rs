@@ -10,13 +10,15 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::input::{Document, Table, Value, quoted};
 use crate::platform::{Cache, Platform, Processor};
-use crate::strategy::{Inclusion, Indexing, Prefetch, Price, Replacement, Strategy, Writing};
+use crate::strategy::{
+    Inclusion, Indexing, Prefetch, Price, Replacement, Strategy, Translations, Writing,
+};
 use crate::time::Duration;
 use std::fmt::Write;
 use std::path::Path;
 use std::str::FromStr;
 
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
     "version",
     "name",
     "description",
@@ -24,7 +26,9 @@ const KEYS: [&str; 7] = [
     "notes",
     "processors",
     "caches",
+    "tlb",
 ];
+const TLB_KEYS: [&str; 3] = ["entries", "ways", "miss"];
 const PROCESSOR_KEYS: [&str; 7] = [
     "id", "core", "socket", "node", "online", "usable", "capacity",
 ];
@@ -99,6 +103,7 @@ pub fn from_toml(text: &str) -> Result<Platform> {
         },
         processors: Vec::new(),
         caches: Vec::new(),
+        tlb: root.get("tlb").map(|v| translations(&v)).transpose()?,
         page_sizes: texts("page_sizes")?
             .iter()
             .map(Value::parsed)
@@ -207,6 +212,16 @@ fn strategy(table: &Table<'_, '_>) -> Result<Strategy> {
     })
 }
 
+/// The buffers of page translations. Without `ways` any page is in any place.
+fn translations(value: &Value<'_, '_>) -> Result<Translations> {
+    let table = value.table()?;
+    table.only(&TLB_KEYS)?;
+    let entries = table.need("entries")?;
+    let number = small(&table, "entries")?.unwrap_or(0);
+    let ways = small(&table, "ways")?.unwrap_or(number);
+    Translations::new(number, ways, price(&table, "miss")?).map_err(|e| entries.place(e))
+}
+
 fn word<T: FromStr<Err = Error>>(table: &Table<'_, '_>, key: &str) -> Result<Option<T>> {
     table.get(key).map(|v| v.parsed()).transpose()
 }
@@ -286,6 +301,14 @@ fn write_platform(out: &mut String, platform: &Platform) -> std::fmt::Result {
             .collect();
         write_caches(out, cache, &groups)?;
     }
+    if let Some(tlb) = &platform.tlb {
+        writeln!(
+            out,
+            "\n[tlb]\nentries = {}\nways = {}",
+            tlb.entries, tlb.ways
+        )?;
+        write_price(out, "miss", tlb.miss)?;
+    }
     Ok(())
 }
 
@@ -362,15 +385,17 @@ fn write_strategy(out: &mut String, strategy: &Strategy) -> std::fmt::Result {
         writeln!(out, "allocate = {allocate}")?;
     }
     for (key, price) in strategy.prices() {
-        match price {
-            Some(p) if p.optimistic == p.pessimistic => {
-                writeln!(out, "{key} = \"{}\"", p.optimistic)?;
-            }
-            Some(p) => writeln!(out, "{key} = [\"{}\", \"{}\"]", p.optimistic, p.pessimistic)?,
-            None => {}
-        }
+        write_price(out, key, price)?;
     }
     Ok(())
+}
+
+fn write_price(out: &mut String, key: &str, price: Option<Price>) -> std::fmt::Result {
+    match price {
+        Some(p) if p.optimistic == p.pessimistic => writeln!(out, "{key} = \"{}\"", p.optimistic),
+        Some(p) => writeln!(out, "{key} = [\"{}\", \"{}\"]", p.optimistic, p.pessimistic),
+        None => Ok(()),
+    }
 }
 
 impl Value<'_, '_> {
@@ -423,6 +448,11 @@ prefetch = "next-line"
 hit = "5ns"
 fill = ["64ns", "160ns"]
 shared_by = ["0-3", "4-5"]
+
+[tlb]
+entries = 64
+ways = 4
+miss = ["40ns", "400ns"]
 "#;
 
     #[test]
@@ -438,7 +468,14 @@ shared_by = ["0-3", "4-5"]
             strategy.fill.unwrap().pessimistic,
             Duration::from_nanos(160)
         );
+        let tlb = board.tlb.unwrap();
+        assert_eq!((tlb.entries, tlb.ways, tlb.sets()), (64, 4, 16));
+        assert_eq!(tlb.miss.unwrap().optimistic, Duration::from_nanos(40));
         assert_eq!(from_toml(&to_toml(&board)).unwrap(), board);
+        // Two sets of ways that differ are two boards.
+        let other = from_toml(&BOARD.replace("ways = 4\nmiss", "miss")).unwrap();
+        assert_eq!(other.tlb.unwrap().ways, 64);
+        assert_eq!(from_toml(&to_toml(&other)).unwrap(), other);
     }
 
     #[test]
@@ -480,6 +517,9 @@ shared_by = ["0-3", "4-5"]
             format!("{cache}allocate = \"no\""),
             format!("{cache}fill = [\"64ns\", \"160ns\", \"1us\"]"),
             format!("{cache}fill = [\"160ns\", \"64ns\"]"),
+            format!("{cache}[tlb]\nways = 4"),
+            format!("{cache}[tlb]\nentries = 24\nways = 2"),
+            format!("{cache}[tlb]\nentries = 64\nprice = \"40ns\""),
         ]
         .iter()
         .map(|text| from_toml(text).unwrap_err().to_string())

@@ -53,6 +53,7 @@ impl Platform {
             description: format!("{}, scaled to {m} processors", self.description),
             processors: self.repeated(&origin),
             caches: self.repeated_caches(&origin),
+            tlb: self.tlb,
             page_sizes: self.page_sizes.clone(),
             notes,
         }

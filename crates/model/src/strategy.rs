@@ -163,6 +163,52 @@ impl Price {
     }
 }
 
+/// Buffers of page translations: each processor has two alike, one for instructions and one for
+/// data, with LRU in each set.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Translations {
+    /// Pages that one holds.
+    pub entries: u32,
+    /// Its ways; as many as `entries`: any page in any place.
+    pub ways: u32,
+    /// How long an access waits whose page is not there, beside what it waits for caches. 001 §4.2:
+    /// about two misses of a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub miss: Option<Price>,
+}
+
+impl Translations {
+    /// The most entries, and the most ways.
+    const MOST: (u32, u32) = (1 << 16, 4096);
+
+    /// So many entries in sets of so many ways.
+    ///
+    /// # Errors
+    /// None, too many, or sets that are no power of two.
+    pub fn new(entries: u32, ways: u32, miss: Option<Price>) -> Result<Self> {
+        let (most, most_ways) = Self::MOST;
+        let fits = (1..=most).contains(&entries) && (1..=most_ways).contains(&ways);
+        match fits && entries.is_multiple_of(ways) && (entries / ways).is_power_of_two() {
+            true => Ok(Translations {
+                entries,
+                ways,
+                miss,
+            }),
+            false => Err(
+                Error::new(format!("{entries} entries in sets of {ways} are no TLB")).remedy(
+                    format!("give at most {most} entries, in sets of a power of two"),
+                ),
+            ),
+        }
+    }
+
+    /// Its sets.
+    pub fn sets(&self) -> u32 {
+        self.entries / self.ways
+    }
+}
+
 /// Names of a set of words and their parser.
 macro_rules! words {
     ($name:ident, $what:literal, $($variant:ident = $text:literal),+) => {

@@ -91,6 +91,51 @@ fn the_pentium_waits_as_long_as_the_paper_says() {
     assert_eq!(waited["pessimistic_ns"], 3 * 336 + 160);
 }
 
+/// Buffers of translations of a platform file, with their price on top of what caches cost.
+#[test]
+fn a_platform_file_has_buffers_of_translations() {
+    let dir = directory();
+    let written = called(dir.path(), "platform --platform pentium-90 -o board.toml");
+    assert_eq!(written.status, 0, "{}", written.err);
+    let board = std::fs::read_to_string(dir.path().join("board.toml")).expect("written");
+    let tlb = "\n[tlb]\nentries = 2\nways = 1\nmiss = [\"100ns\", \"1us\"]\n";
+    write(dir.path(), "board.toml", &format!("{board}{tlb}"));
+    // Pages 0, 1 and 2: the first and the last share the one place of even ones.
+    write(
+        dir.path(),
+        "trace",
+        " L 0,4\n L 1000,4\n L 2000,4\n L 0,4\n L 1000,4\n",
+    );
+    let document = |more: &str| {
+        let args = format!("cache trace --platform board.toml --format json{more}");
+        called(dir.path(), &args).json()
+    };
+    let priced = document("");
+    let data = &priced["tlbs"][0];
+    assert_eq!(
+        (&data["name"], &data["misses"]),
+        (&"dTLB".into(), &4.into())
+    );
+    write(dir.path(), "board.toml", &board);
+    let plain = document(" --tlb 2:1");
+    assert_eq!(plain["tlbs"], priced["tlbs"]);
+    for (key, each) in [("optimistic_ns", 100), ("pessimistic_ns", 1000)] {
+        let waited = |document: &serde_json::Value| document["waited"][key].as_u64();
+        let extra = waited(&priced).expect("a time") - waited(&plain).expect("a time");
+        assert_eq!(extra, 4 * each);
+    }
+    assert!(document("")["tlbs"].as_array().is_none_or(Vec::is_empty));
+    // What was added is kept when the description is written again.
+    write(dir.path(), "board.toml", &format!("{board}{tlb}"));
+    let again = called(dir.path(), "platform --platform board.toml -o again.toml");
+    assert_eq!(again.status, 0, "{}", again.err);
+    let text = std::fs::read_to_string(dir.path().join("again.toml")).expect("written");
+    assert!(
+        text.contains("[tlb]\nentries = 2\nways = 1\nmiss = [\"100ns\", \"1us\"]"),
+        "{text}"
+    );
+}
+
 /// 001 §3.2: one color of 64 in 64 frames is one frame in plain coloring; in free coloring all
 /// frames can have it.
 #[test]

@@ -61,6 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: Bytes,
     /// Two buffers of page translations a processor, for instructions and data: ENTRIES:WAYS
+    /// [default: as the platform describes them]
     #[arg(long, value_name = "SIZE")]
     tlb: Option<TlbSize>,
     #[command(flatten)]
