@@ -234,9 +234,14 @@ fn automatic(
     Ok((given, system))
 }
 
-/// Super colors (004 §III-C, eq. 1): one more than there are tasks. The last one is the system's.
+/// Super colors besides those of tasks: one of memory that names no color, which nobody is given
+/// here, and one of the system (004 §IV: twelve for a set of ten tasks).
+pub const SUPERS_BESIDES: usize = 2;
+
+/// Super colors (004 §III-C, eq. 1): as many as tasks, and [`SUPERS_BESIDES`]. The last one is the
+/// system's.
 fn scenario(tasks: usize, scheme: Scheme, colors: &Colors) -> Result<Given> {
-    let supers = tasks + 1;
+    let supers = tasks + SUPERS_BESIDES;
     if supers > colors.len() {
         return Err(Error::new(format!(
             "{supers} super colors are wanted, and there are {} colors",
@@ -255,7 +260,7 @@ fn scenario(tasks: usize, scheme: Scheme, colors: &Colors) -> Result<Given> {
     let system = if scheme == Scheme::S2 {
         Colors::new()
     } else {
-        of(tasks)
+        of(supers - 1)
     };
     Ok((given.collect(), system))
 }
@@ -358,20 +363,22 @@ mod tests {
     #[test]
     fn the_scenarios_of_004_are_super_colors() {
         let tasks = set(&[(64, ""), (64, ""), (64, "")]);
-        let p = plan(&tasks, Scheme::S1, &supply(8)).unwrap();
-        assert_eq!(shown(&p), ["0,4!", "1,5!", "2,6!"]);
-        assert_eq!(p.system.to_string(), "3,7");
-        let p = plan(&tasks, Scheme::S2, &supply(8)).unwrap();
-        assert_eq!(shown(&p), ["0,4!", "1,5!", "2,6!"]);
+        // Three tasks, the heap without color (3 and 8, which nobody gets), the system.
+        let p = plan(&tasks, Scheme::S1, &supply(10)).unwrap();
+        assert_eq!(shown(&p), ["0,5!", "1,6!", "2,7!"]);
+        assert_eq!(p.system.to_string(), "4,9");
+        let p = plan(&tasks, Scheme::S2, &supply(10)).unwrap();
+        assert_eq!(shown(&p), ["0,5!", "1,6!", "2,7!"]);
         assert!(p.system.is_empty());
-        let p = plan(&tasks, Scheme::S3, &supply(8)).unwrap();
-        assert_eq!(shown(&p), ["0,4", "0,4", "0,4"]);
-        assert_eq!(p.system.to_string(), "3,7");
-        let e = plan(&tasks, Scheme::S1, &supply(3))
+        let p = plan(&tasks, Scheme::S3, &supply(10)).unwrap();
+        assert_eq!(shown(&p), ["0,5", "0,5", "0,5"]);
+        assert_eq!(p.system.to_string(), "4,9");
+        assert!(p.colors().intersection(&"3,8".parse().unwrap()).is_empty());
+        let e = plan(&tasks, Scheme::S1, &supply(4))
             .unwrap_err()
             .to_string();
         assert!(
-            e.contains("4 super colors are wanted, and there are 3"),
+            e.contains("5 super colors are wanted, and there are 4"),
             "{e}"
         );
     }

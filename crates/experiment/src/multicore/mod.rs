@@ -6,6 +6,9 @@
 //! together: one set with one size of working sets, in all scenarios. It is measured in one go, and
 //! is what an interrupted experiment goes on after.
 //!
+//! There are as many super colors as tasks, the best-effort one among them, one of memory without
+//! color and one of the dispatchers.
+//!
 //! A job has as many accesses in every scenario: as many as last for a part of its WCET alone in
 //! colors of its own.
 
@@ -17,7 +20,7 @@ use crate::multicore::sets::{Drawn, Scheduler};
 use execute::colored::Provider;
 use model::watch::Watch;
 use model::{Bytes, Duration, Error, Pattern, Result, TaskId, TaskSet};
-use partition::plan::Scheme;
+use partition::plan::{SUPERS_BESIDES, Scheme};
 use policy::AnyPlan;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -196,10 +199,11 @@ pub fn group(
     watch: &dyn Watch,
 ) -> Result<Group> {
     let (cache, sharers) = bench.cache();
+    // The best-effort task is one of them.
+    let supers = (drawn.timings.len() + SUPERS_BESIDES) as u64;
     let here = |bytes: Bytes| match sizes {
         Sizes::Paper => bytes,
-        // As many super colors as tasks, and one of the dispatchers.
-        Sizes::Scaled => sets::scaled(bytes, cache, sharers, drawn.timings.len() as u64 + 1),
+        Sizes::Scaled => sets::scaled(bytes, cache, sharers, supers),
     };
     let (own, most) = (here(wss), here(BEST_EFFORT));
     let set = drawn.with_working_sets(own, most)?;

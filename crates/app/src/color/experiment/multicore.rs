@@ -16,6 +16,7 @@ use execute::preflight::{self, Intent, Level};
 use machine::{Machine, Tree};
 use model::watch::Watch;
 use model::{Bytes, Duration, Enforcement, Error, Provenance, Ratio, Result, files};
+use partition::plan::SUPERS_BESIDES;
 use policy::Spec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -87,6 +88,14 @@ pub struct Head {
     pub colors: u16,
     /// How many of the processors share it.
     pub sharers: u32,
+    /// Super colors besides those of tasks; 1 where nothing is said, as it once was.
+    #[serde(default = "one")]
+    pub supers_besides: usize,
+}
+
+/// Results of before memory without color had a super color of its own.
+const fn one() -> usize {
+    1
 }
 
 /// Makes the experiment. `None`: it was stopped before anything was measured, or there was nothing
@@ -131,6 +140,7 @@ pub fn run(options: &Options, watch: &dyn Watch) -> Result<Option<Shown>> {
         size: bench.palette.cache.size,
         colors: bench.palette.cache.colors,
         sharers: bench.cache().1,
+        supers_besides: SUPERS_BESIDES,
     };
     let mut kept = Kept::open(options.output.as_deref(), head)?;
     let mut provenance = Provenance {
@@ -365,6 +375,7 @@ mod tests {
             size: Bytes::from_mib(1),
             colors: 32,
             sharers: 1,
+            supers_besides: SUPERS_BESIDES,
         }
     }
 
@@ -436,6 +447,13 @@ mod tests {
             "{e}"
         );
         assert!(Kept::open(None, head()).unwrap().groups.is_empty());
+        // What was measured with a super color less does not go on.
+        let text = serde_json::to_string(&head()).unwrap();
+        let before = text.replace(",\"supers_besides\":2", "");
+        assert_ne!(before, text);
+        files::write(&dir.path().join("multicore.jsonl"), before + "\n").unwrap();
+        let e = Kept::open(Some(dir.path()), head()).err().unwrap();
+        assert!(e.to_string().contains("other options"), "{e}");
     }
 
     #[test]
