@@ -110,6 +110,12 @@ pub(crate) trait Backend: Send + 'static {
     /// `now`: the latest moment at which it was done; it has had no time after that.
     fn take_done(&mut self, task: TaskId, now: Instant) -> Done;
 
+    /// How often the piece of work that the task has done last missed the shared cache; `None`:
+    /// nobody counts that.
+    fn misses(&self, _task: TaskId) -> Option<u64> {
+        None
+    }
+
     /// The job of this task is over, by itself or cut short, and was preempted if it still ran. A
     /// task that would go on by itself is kept from it until its next job runs.
     ///

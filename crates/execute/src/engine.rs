@@ -28,6 +28,7 @@ use machine::group::Group;
 use machine::tracefs::{self, Recording, SWITCHES, Switches};
 use model::watch::Watch;
 use model::{CpuId, Duration, Enforcement, Error, Instant, Result, TaskId, TaskSet};
+use policy::profiler::Estimate;
 use policy::{AnyPlan, Plan, Policy, Visit};
 use std::sync::Arc;
 use trace::Sink;
@@ -157,6 +158,9 @@ pub struct Outcome {
     pub watches: Vec<(CpuId, i32)>,
     /// What was done in the time that jobs left, by name.
     pub best_effort: Vec<Done>,
+    /// By task its multithreaded task, and what the policy found of its working set; empty: it
+    /// looked for none.
+    pub profiled: Vec<(u32, Estimate)>,
 }
 
 /// Runs a plan of any policy. `works`: who does the jobs of each task. `flush` is called every
@@ -196,8 +200,11 @@ pub fn run_in_turn<S: Sink>(
     sink: &mut S,
     flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
-    for plan in plans {
-        plan.needs_no_counts()?;
+    let works: Vec<Performer> = works.into_iter().map(Into::into).collect();
+    if !works.iter().all(Performer::counts_misses) {
+        for plan in plans {
+            plan.needs_no_counts()?;
+        }
     }
     let make = |index: usize, common: &Common<Threads>, site: Site, producers: Vec<Producer>| {
         make(plans[index].clone(), common, site, producers)
@@ -206,7 +213,6 @@ pub fn run_in_turn<S: Sink>(
         .iter()
         .map(|plan| plan.clone().visit(Processors))
         .collect();
-    let works = works.into_iter().map(Into::into).collect();
     run_stages(cpus, make, turn, set, works, settings, watch, sink, flush)
 }
 
@@ -223,7 +229,10 @@ pub fn run_plan<P: Policy + Clone + Send + 'static, S: Sink>(
     sink: &mut S,
     flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
-    plan.needs_no_counts()?;
+    let works: Vec<Performer> = works.into_iter().map(Into::into).collect();
+    if !works.iter().all(Performer::counts_misses) {
+        plan.needs_no_counts()?;
+    }
     let cpus = vec![Processors.visit(plan.clone())];
     let make = |_: usize, common: &Common<Threads>, site: Site, producers: Vec<Producer>| {
         Arc::new(ThreadDomains::new(
@@ -233,7 +242,6 @@ pub fn run_plan<P: Policy + Clone + Send + 'static, S: Sink>(
             producers.into_iter(),
         )) as Arc<dyn ThreadStage>
     };
-    let works = works.into_iter().map(Into::into).collect();
     run_stages(cpus, make, None, set, works, settings, watch, sink, flush)
 }
 

@@ -14,6 +14,7 @@ use crate::ids::{InboxId, PostId};
 use crate::task_state::{Parameters, TaskState};
 use crate::team::Team;
 use model::{CpuId, Duration, Enforcement, Instant, TaskId};
+use policy::profiler::Estimate;
 use policy::{DomainId, Plan, Policy, Route};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trace::Event as Record;
@@ -36,6 +37,9 @@ pub(crate) struct Tally {
     pub calls: Vec<u32>,
     pub latencies: Vec<u32>,
     pub end: Instant,
+    /// By task its multithreaded task, and what the policy found of its working set; empty: it
+    /// looked for none.
+    pub profiled: Vec<(u32, Estimate)>,
 }
 
 impl Tally {
@@ -43,6 +47,9 @@ impl Tally {
     pub fn add(&mut self, later: Tally, kept: usize) {
         self.decisions += later.decisions;
         self.end = self.end.max(later.end);
+        if !later.profiled.is_empty() {
+            self.profiled = later.profiled;
+        }
         for (samples, more) in [
             (&mut self.steps, later.steps),
             (&mut self.thoughts, later.thoughts),
@@ -224,7 +231,11 @@ impl<P: Policy + Send + 'static, B: Backend> Stage<B::Host> for Domains<P, B> {
     fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         for domain in &self.domains {
-            let books = &open(domain).books;
+            let domain = open(domain);
+            if let Some(profiler) = domain.policy.profiler() {
+                tally.profiled = profiler.estimates().collect();
+            }
+            let books = &domain.books;
             tally.decisions += books.decisions;
             tally.steps.extend_from_slice(books.steps.all());
             tally.thoughts.extend_from_slice(books.thoughts.all());

@@ -6,6 +6,7 @@ pub mod bequest;
 pub mod capabilities;
 pub mod cgroup;
 pub mod clock;
+pub mod counter;
 pub mod detect;
 pub mod facts;
 pub mod group;

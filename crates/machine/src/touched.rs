@@ -11,8 +11,10 @@
 use model::{Bytes, Error, Result};
 use serde::Serialize;
 use std::fs;
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::io::{ErrorKind, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+pub use sys::memory::Apart;
 
 /// What a process has touched, in whole pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -84,6 +86,95 @@ impl Touched {
     }
 }
 
+/// Pages of this process in which one task's memory lies and nothing else: those of an
+/// [`Apart`], which lives as long as they are asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnPages(Range<usize>);
+
+impl OwnPages {
+    /// From the first address to the one behind the last.
+    pub fn new(addresses: Range<usize>) -> Self {
+        OwnPages(addresses)
+    }
+
+    /// From now on none of them counts as touched. Takes some microseconds, and is the calling
+    /// thread's alone, unlike `clear_refs`.
+    ///
+    /// # Errors
+    /// The kernel does not do it.
+    pub fn forget(&self) -> Result<()> {
+        sys::memory::forget_uses(&self.0).map_err(|e| {
+            Error::new(format!(
+                "the kernel does not forget which pages were touched: {e}"
+            ))
+            .remedy("this needs Linux 5.4 or later")
+        })
+    }
+
+    /// What of them was touched since.
+    ///
+    /// # Errors
+    /// The kernel does not say it.
+    pub fn since(&self) -> Result<Bytes> {
+        let read = |e| Error::io(Path::new(SMAPS), "read", &e);
+        let mut file = fs::File::open(SMAPS).map_err(read)?;
+        let mut text = Vec::new();
+        // The kernel looks through the pages of each mapping that it tells of, and these lie low: no
+        // more is read than tells of them.
+        let mut part = [0; 4096];
+        loop {
+            let count = file.read(&mut part).map_err(read)?;
+            text.extend_from_slice(&part[..count]);
+            let said = referenced_in(&String::from_utf8_lossy(&text), &self.0);
+            match said {
+                Ok(Some(bytes)) => return Ok(bytes),
+                Ok(None) if count > 0 => {}
+                Ok(None) => {
+                    let addresses = format!("{:x}-{:x}", self.0.start, self.0.end);
+                    return Err(wrong(&addresses).at(SMAPS));
+                }
+                Err(e) => return Err(e.at(SMAPS)),
+            }
+        }
+    }
+}
+
+const SMAPS: &str = "/proc/self/smaps";
+
+/// What was referenced of the mappings between these addresses; `None`: the text does not tell of
+/// all of them.
+fn referenced_in(text: &str, addresses: &Range<usize>) -> Result<Option<Bytes>> {
+    let (mut kib, mut is_within, mut end) = (0, false, addresses.start);
+    // The last line may not be whole.
+    let whole = &text[..text.rfind('\n').map_or(0, |at| at + 1)];
+    for line in whole.lines() {
+        if let Some(rest) = line.strip_prefix("Referenced:").filter(|_| is_within) {
+            kib += kibibytes(rest).ok_or_else(|| wrong(line))?;
+            if end == addresses.end {
+                return Ok(Some(Bytes::from_kib(kib)));
+            }
+        } else if let Some((from, to)) = span(line) {
+            is_within = addresses.start <= from && to <= addresses.end;
+            if is_within {
+                end = to;
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The addresses of a mapping, from the line that begins it.
+fn span(line: &str) -> Option<(usize, usize)> {
+    let (from, to) = line.split_ascii_whitespace().next()?.split_once('-')?;
+    let address = |text: &str| usize::from_str_radix(text, 16).ok();
+    Some((address(from)?, address(to)?))
+}
+
+/// A number such as `12 kB`.
+fn kibibytes(text: &str) -> Option<u64> {
+    text.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
 /// A process that has ended has no memory, or is not there.
 fn is_gone(e: &std::io::Error) -> bool {
     e.kind() == ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH)
@@ -99,10 +190,7 @@ fn referenced(text: &str) -> Result<Option<Pages>> {
     let mut is_told = false;
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("Referenced:") {
-            let number = rest.trim().strip_suffix("kB").map(str::trim);
-            let kib: u64 = number
-                .and_then(|n| n.parse().ok())
-                .ok_or_else(|| wrong(line))?;
+            let kib = kibibytes(rest).ok_or_else(|| wrong(line))?;
             is_told = true;
             match of_file.ok_or_else(|| wrong(line))? {
                 true => files += kib,
@@ -125,9 +213,8 @@ fn referenced(text: &str) -> Result<Option<Pages>> {
 /// RIGHTS OFFSET DEVICE INODE [PATH]`.
 fn inode(line: &str) -> Option<&str> {
     let mut words = line.split_ascii_whitespace();
-    let (from, to) = words.next()?.split_once('-')?;
-    let is_address = |text: &str| u64::from_str_radix(text, 16).is_ok();
-    (is_address(from) && is_address(to)).then(|| words.nth(3))?
+    span(words.next()?)?;
+    words.nth(3)
 }
 
 fn wrong(line: &str) -> Error {
@@ -149,6 +236,39 @@ Referenced:           12 kB
 Referenced:          256 kB
 THPeligible:           0
 ";
+
+    #[test]
+    fn what_was_referenced_is_told_of_the_mappings_between_addresses() {
+        let within = |from: usize, to: usize| referenced_in(SMAPS, &(from..to));
+        let (heap, last) = (0x55d0_c100_0000, 0x7f00_0000_0000);
+        assert_eq!(
+            within(last, last + 0x10_0000).unwrap(),
+            Bytes::from_kib(256)
+        );
+        assert_eq!(
+            within(heap, last + 0x10_0000).unwrap(),
+            Bytes::from_kib(268)
+        );
+        let e = within(heap, heap + 0x1000).unwrap_err().to_string();
+        assert!(e.contains("does not say what was referenced"), "{e}");
+    }
+
+    /// Some pages of a mapping, again and again, with memory locked as in a run.
+    #[test]
+    fn pages_of_ones_own_are_told_exactly() {
+        let page = 4096;
+        let mut memory = Apart::new(64 * page, 0_u8).unwrap();
+        let pages = OwnPages::new(memory.addresses());
+        assert_eq!(pages.since().unwrap(), Bytes::new(64 * page as u64));
+        for count in [0, 1, 17, 64, 3] {
+            pages.forget().unwrap();
+            for at in 0..count {
+                std::hint::black_box(&mut memory.values()[(at * 5 % 64) * page]).clone_from(&1);
+            }
+            let touched = pages.since().unwrap();
+            assert_eq!(touched, Bytes::new((count * page) as u64), "{count}");
+        }
+    }
 
     #[test]
     fn what_was_referenced_is_told_apart_by_whether_it_is_of_a_file() {

@@ -11,9 +11,9 @@ mod row;
 
 pub use row::{Info, Needs, Order, Priority, Tests};
 
-use crate::Policy;
 use crate::plan::{Plan, Setup};
 use crate::spec::Spec;
+use crate::{Policy, Profiler};
 use model::Result;
 
 /// Does something with a plan, whatever policy it is of: so an engine is compiled for each kind of
@@ -68,6 +68,13 @@ macro_rules! policies {
             pub fn needs_no_counts(&self) -> Result<()> {
                 match self {
                     $(AnyPlan::$module(plan) => plan.needs_no_counts(),)*
+                }
+            }
+
+            /// As [`Plan::profiler`].
+            pub fn profiler(&self) -> Option<&Profiler> {
+                match self {
+                    $(AnyPlan::$module(plan) => plan.profiler(),)*
                 }
             }
 

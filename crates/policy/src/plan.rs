@@ -1,10 +1,10 @@
 //! A policy made ready for one task set on one platform: its scheduling domains, and which jobs go
 //! to which.
 
-use crate::Policy;
 use crate::cluster::{Cluster, Rank};
 use crate::ids::DomainId;
 use crate::place::Nearness;
+use crate::{Policy, Profiler};
 use model::assignment::Clustered;
 use model::{
     Assignment, CpuId, CpuSet, Duration, Error, Platform, Result, TaskId, TaskSet, Timing,
@@ -107,18 +107,23 @@ pub struct Plan<P> {
 }
 
 impl<P: Policy> Plan<P> {
+    /// What finds working sets by the misses of jobs, where something does.
+    pub fn profiler(&self) -> Option<&Profiler> {
+        self.domains.iter().find_map(|d| d.policy.profiler())
+    }
+
     /// Refuses a policy that finds working sets by the misses of jobs, for engines that do not count
     /// them.
     ///
     /// # Errors
     /// The policy is one.
     pub fn needs_no_counts(&self) -> Result<()> {
-        match self.domains.iter().any(|d| d.policy.profiler().is_some()) {
+        match self.profiler().is_some() {
             true => Err(Error::new(
                 "the policy finds working sets by counting misses, and nothing counts them here",
             )
             .at("`wss=profiled`")
-            .remedy("use `warmset simulate --cache`, or give `wss` in the tasks instead")),
+            .remedy("use `warmset simulate --cache`, run tasks that are threads, or give `wss` in the tasks instead")),
             false => Ok(()),
         }
     }

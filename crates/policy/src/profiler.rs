@@ -89,6 +89,11 @@ impl Profiler {
         }
     }
 
+    /// Bytes of a line of the shared cache: what one miss stands for.
+    pub fn line(&self) -> Bytes {
+        Bytes::new(self.line)
+    }
+
     /// The working set size that counts now, in bytes.
     #[inline]
     pub fn wss(&self, mtt: u32) -> u64 {

@@ -11,6 +11,7 @@
 //! Assumes Linux 5.10 or later and a C library that is glibc or behaves like it.
 
 pub mod clock;
+pub mod counter;
 pub mod file;
 pub mod memory;
 pub mod probe;

@@ -8,7 +8,7 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::io;
 use std::os::fd::AsFd;
 use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A mapping of this process, unmapped when dropped.
 #[derive(Debug)]
@@ -210,6 +210,25 @@ impl Mapping {
         }?)
     }
 
+    /// Addresses without memory, below those of the program, of its heap and of all other mappings
+    /// where they are free: what the kernel tells of mappings begins with the lowest.
+    fn low(size: usize) -> io::Result<Self> {
+        static NEXT: AtomicUsize = AtomicUsize::new(1 << 44);
+        let at = NEXT.fetch_add(size, Ordering::Relaxed) as *mut std::ffi::c_void;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: without MAP_FIXED the kernel chooses addresses that nobody uses, these if it can.
+        let base = unsafe { rustix::mm::mmap_anonymous(at, size, ProtFlags::empty(), flags) }?;
+        Self::of(base, size)
+    }
+
+    /// Permits reading and writing a part of it, in bytes, in whole pages.
+    fn permit(&mut self, at: usize, size: usize) -> io::Result<()> {
+        assert!(at.checked_add(size).is_some_and(|end| end <= self.size));
+        let rights = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: within a mapping that this value owns; contents stay.
+        Ok(unsafe { rustix::mm::mprotect(self.base.as_ptr().add(at).cast(), size, rights) }?)
+    }
+
     /// Asks for large pages, or for none. A kernel without them refuses, which changes nothing.
     pub fn prefer_large_pages(&self, large: bool) {
         let advice = match large {
@@ -238,6 +257,85 @@ impl Mapping {
         // SAFETY: within the mapping, aligned as it begins at a page, and alive as `self` is. Other
         // accesses at the same time are atomic, or their makers answer for them.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
+    }
+}
+
+/// Lets the kernel forget which of these pages were used: from now on each counts as used when it is
+/// used again (`MADV_COLD`, which clears that in page tables). Pages that were locked are not any
+/// more: the kernel does it for no others.
+///
+/// # Errors
+/// The kernel does not do it (`EINVAL`), or nothing is mapped there (`ENOMEM`).
+pub fn forget_uses(pages: &std::ops::Range<usize>) -> io::Result<()> {
+    let (at, size) = (pages.start as *mut std::ffi::c_void, pages.len());
+    // SAFETY: neither call changes contents or mappings, wherever the addresses are.
+    let cold = || unsafe { rustix::mm::madvise(at, size, Advice::LinuxCold) };
+    if cold().is_err() {
+        // SAFETY: as above.
+        unsafe { rustix::mm::munlock(at, size) }?;
+        cold()?;
+    }
+    Ok(())
+}
+
+/// Values in pages that have nothing else in them, and that are no neighbors of another mapping.
+#[derive(Debug)]
+pub struct Apart<T> {
+    map: Mapping,
+    /// Bytes in front of the first value: one page that nobody may use.
+    before: usize,
+    count: usize,
+    values: std::marker::PhantomData<T>,
+}
+
+impl<T: Copy> Apart<T> {
+    /// So many copies of a value, at the beginning of a page, in pages of the usual size.
+    ///
+    /// # Errors
+    /// As [`Mapping::private`].
+    pub fn new(count: usize, value: T) -> io::Result<Self> {
+        let page = rustix::param::page_size();
+        let bytes = count
+            .checked_mul(size_of::<T>())
+            .ok_or(io::ErrorKind::OutOfMemory)?;
+        let used = bytes.next_multiple_of(page).max(page);
+        assert!(align_of::<T>() <= page);
+        // A page on both sides: the kernel takes neighbors with the same rights for one mapping.
+        let mut map = Mapping::low(used + 2 * page)?;
+        map.permit(page, used)?;
+        map.prefer_large_pages(false);
+        let mut made = Self {
+            map,
+            before: page,
+            count,
+            values: std::marker::PhantomData,
+        };
+        let first = made.first();
+        for at in 0..count {
+            // SAFETY: within the part that may be written, which begins at a page: aligned. Nobody
+            // else knows these addresses yet.
+            unsafe { first.add(at).write(value) };
+        }
+        Ok(made)
+    }
+
+    fn first(&mut self) -> *mut T {
+        // SAFETY: within the mapping.
+        unsafe { self.map.base().add(self.before).cast() }
+    }
+
+    /// The values.
+    pub fn values(&mut self) -> &mut [T] {
+        let (first, count) = (self.first(), self.count);
+        // SAFETY: `count` values were written there when this was made, within a mapping that this
+        // value owns, whose addresses nobody else is given to write to; it is borrowed.
+        unsafe { std::slice::from_raw_parts_mut(first, count) }
+    }
+
+    /// Addresses of the pages, from the first byte to the one behind the last.
+    pub fn addresses(&self) -> std::ops::Range<usize> {
+        let first = self.map.base() as usize;
+        first + self.before..first + self.map.size() - self.before
     }
 }
 

@@ -67,6 +67,13 @@ pub fn load_bpf() -> io::Result<OwnedFd> {
 /// The kernel refuses: no right to it (`EACCES`, `EPERM`), or no such counter (`ENOENT`,
 /// `EOPNOTSUPP`).
 pub fn open_counter(kind: u32, config: u64) -> io::Result<OwnedFd> {
+    const DISABLED: u64 = 1;
+    open(kind, config, 0, DISABLED)
+}
+
+/// Opens a counter of the calling thread in user mode. `read_format`: `PERF_FORMAT_…`; `more`: flags
+/// of `struct perf_event_attr` besides.
+pub(crate) fn open(kind: u32, config: u64, read_format: u64, more: u64) -> io::Result<OwnedFd> {
     /// `struct perf_event_attr` in its first published size of 64 bytes, which every kernel
     /// accepts.
     #[repr(C)]
@@ -83,14 +90,14 @@ pub fn open_counter(kind: u32, config: u64) -> io::Result<OwnedFd> {
         breakpoint_type: u32,
         config1: u64,
     }
-    const DISABLED: u64 = 1;
     const EXCLUDE_KERNEL: u64 = 1 << 5;
     const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
     let attributes = Attributes {
         kind,
         size: size_of::<Attributes>() as u32,
         config,
-        flags: DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+        read_format,
+        flags: more | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
         ..Attributes::default()
     };
     // SAFETY: the attributes live through the call and say their size; this thread, any processor,

@@ -14,6 +14,9 @@ mod guard;
 #[path = "run/ended.rs"]
 mod ended;
 
+#[path = "run/profiled.rs"]
+mod profiled;
+
 use ended::{
     a_killed_run_leaves_nobody_behind_and_a_trace_that_can_be_read,
     a_run_that_is_ended_at_any_moment_of_its_start_leaves_nothing, a_run_without_its_watchdog_ends,
@@ -33,6 +36,8 @@ period = "40ms"
 wss = "64KiB"
 workload = { kind = "walk", write_ratio = 0.25, pattern = "chase" }
 "#;
+
+use profiled::{what_cannot_be_counted_is_refused, working_sets_are_found_while_jobs_run_for_real};
 
 fn warmset(dir: &Path, tasks: &str, args: &[&str]) -> assert_cmd::assert::Assert {
     std::fs::write(dir.join("tasks.toml"), tasks).unwrap();
@@ -88,6 +93,8 @@ fn main() -> ExitCode {
         a_run_without_its_watchdog_ends,
         a_preflight_knows_another_run_by_its_process,
         policies_triggers_and_best_effort_work_are_told_of,
+        working_sets_are_found_while_jobs_run_for_real,
+        what_cannot_be_counted_is_refused,
         programs_run_with_the_rights_that_are_asked_for,
         a_run_that_is_ended_at_any_moment_of_its_start_leaves_nothing,
         what_is_left_where_the_watchdog_was_killed_too_is_taken_away_by_the_next_run,

@@ -8,6 +8,7 @@ use crate::fourier::Fourier;
 use crate::matrix::Product;
 use crate::memory::Memory;
 use crate::{Units, cosine, filter, fourier, matrix};
+use machine::touched::Apart;
 use model::{Bytes, Computation, Result};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,11 +53,29 @@ pub fn step<M: Memory + ?Sized>(what: Computation, memory: &mut M, number: u64) 
     }
 }
 
+/// Memory of doubles that is its owner's alone.
+pub trait Doubles: Send {
+    /// All of it, as much every time.
+    fn doubles(&mut self) -> &mut [f64];
+}
+
+impl Doubles for Vec<f64> {
+    fn doubles(&mut self) -> &mut [f64] {
+        self
+    }
+}
+
+impl Doubles for Apart<f64> {
+    fn doubles(&mut self) -> &mut [f64] {
+        self.values()
+    }
+}
+
 /// A computation in memory of its own; a unit is a step.
 #[derive(Debug)]
-pub struct Computing {
+pub struct Computing<M = Vec<f64>> {
     what: Computation,
-    memory: Vec<f64>,
+    memory: M,
     number: u64,
 }
 
@@ -66,19 +85,29 @@ impl Computing {
     /// # Errors
     /// A filter without coefficients, or a transform of points that are no power of two.
     pub fn new(what: Computation) -> Result<Self> {
-        let mut memory = vec![1.0; doubles(what)];
+        Computing::over(what, vec![1.0; doubles(what)])
+    }
+}
+
+impl<M: Doubles> Computing<M> {
+    /// The same over memory that the caller gives, of as many [`doubles`], all of them one.
+    ///
+    /// # Errors
+    /// As [`Computing::new`]; memory that is too small.
+    pub fn over(what: Computation, mut memory: M) -> Result<Self> {
+        let all = memory.doubles();
         match what {
             Computation::Filter { coefficients } => {
-                Filter::new(&mut memory, coefficients as usize)?;
+                Filter::new(all, coefficients as usize)?;
             }
             Computation::Cosine { points } => {
-                Cosine::new(&mut memory, points as usize)?;
+                Cosine::new(all, points as usize)?;
             }
             Computation::Fourier { points } => {
-                Fourier::new(&mut memory, points as usize)?;
+                Fourier::new(all, points as usize)?;
             }
             Computation::Matrix => {
-                Product::new(&mut memory)?;
+                Product::new(all)?;
             }
         }
         Ok(Computing {
@@ -89,13 +118,13 @@ impl Computing {
     }
 }
 
-impl Units for Computing {
+impl<M: Doubles> Units for Computing<M> {
     fn units(&mut self, count: u64, stop: &AtomicBool) {
         for _ in 0..count {
             if stop.load(Ordering::Relaxed) {
                 return;
             }
-            black_box(step(self.what, &mut self.memory[..], self.number));
+            black_box(step(self.what, self.memory.doubles(), self.number));
             self.number = self.number.wrapping_add(1);
         }
     }

@@ -11,6 +11,7 @@
 pub mod calibrate;
 pub mod computation;
 pub mod cosine;
+pub mod counted;
 pub mod filter;
 pub mod fourier;
 pub mod matrix;
@@ -19,7 +20,10 @@ pub mod spin;
 pub mod walk;
 
 pub use calibrate::Calibration;
+pub use counted::{CountBy, Source};
 
+use machine::counter::Counter;
+use machine::touched::{Apart, OwnPages};
 use model::{Bytes, Duration, Error, Result, TaskId, TaskSet, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -39,6 +43,16 @@ pub trait Work: Send {
     /// Does the work of job `number` (from 0). Comes back early, the work undone, soon after `stop`
     /// was set.
     fn job(&mut self, number: u64, stop: &AtomicBool);
+
+    /// Are misses of its jobs counted?
+    fn counts_misses(&self) -> bool {
+        false
+    }
+
+    /// How often its latest job missed the shared cache; `None`: that is not known.
+    fn misses(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Work that is made of equal units.
@@ -191,24 +205,92 @@ pub fn make_in(
                 "add `wss = \"256KiB\"`",
             ),
         },
-        Workload::Compute(what) => {
-            let computing = computation::Computing::new(*what)?;
-            let (work, calibrated) = calibrated(computing, length, until);
-            match calibrated.unit.median_ps / 1000 > length.nanos() {
-                false => Ok((work, calibrated)),
-                true => {
-                    let unit = Duration::from_nanos(calibrated.unit.median_ps / 1000);
-                    refuse(
-                        &format!("one step of what it computes takes {unit}, and a job {length}"),
-                        "give it a longer WCET, or fewer coefficients or points",
-                    )
-                }
-            }
-        }
+        Workload::Compute(what) => computing(computation::Computing::new(*what)?, length, until)
+            .map_err(|e| e.at(format!("task {}", set.name(task)))),
         Workload::Exec { .. } | Workload::Program { .. } | Workload::Join => refuse(
             "programs cannot be run as a workload within this process",
             "use `kind = \"spin\"` or `kind = \"walk\"`",
         ),
+    }
+}
+
+/// Makes the work of a task as [`make_in`] does, whose jobs are counted. Where that is by the pages
+/// that they touch, its memory lies in pages in which nothing else is.
+///
+/// # Errors
+/// As [`make_in`]; colored memory whose touched pages are asked for; no such counter.
+pub fn make_counted(
+    set: &TaskSet,
+    task: TaskId,
+    length: Duration,
+    until: Until,
+    seed: u64,
+    store: Option<Box<dyn walk::Store>>,
+    by: CountBy,
+) -> Result<(Box<dyn Work>, Calibrated)> {
+    let counted = |(work, calibrated), source| {
+        let work: Box<dyn Work> = Box::new(counted::Counted::new(work, source));
+        (work, calibrated)
+    };
+    let place = || format!("task {}", set.name(task));
+    let line = match by {
+        CountBy::Counter(event) => {
+            // Its thread opens one of its own; what cannot be is said now.
+            Counter::start(event).map_err(|e| e.at(place()))?;
+            let made = make_in(set, task, length, until, seed, store)?;
+            return Ok(counted(made, Source::Counter(event)));
+        }
+        CountBy::Pages { line } => line,
+    };
+    if store.is_some() {
+        return Err(Error::new(
+            "which pages a job touches is not known of memory in colors, which the memory server \
+             has, too",
+        )
+        .at(place())
+        .remedy("leave the colors out, or run it where the processor counts misses"));
+    }
+    let no_memory = |e: std::io::Error| {
+        Error::new(format!("there is no memory for its working set: {e}")).at(place())
+    };
+    let workload = set.details(task).and_then(|d| d.workload.as_ref());
+    match (workload, set.wss(task)) {
+        (Some(Workload::Walk { .. }), Some(size)) => {
+            let lines = size.get().div_ceil(walk::LINE).max(1);
+            let lines = usize::try_from(lines).unwrap_or(usize::MAX);
+            let memory = Apart::new(lines, walk::Line::default()).map_err(no_memory)?;
+            let pages = OwnPages::new(memory.addresses());
+            let made = make_in(set, task, length, until, seed, Some(Box::new(memory)))?;
+            Ok(counted(made, Source::Pages { pages, line }))
+        }
+        (Some(Workload::Compute(what)), _) => {
+            let memory = Apart::new(computation::doubles(*what), 1.0).map_err(no_memory)?;
+            let pages = OwnPages::new(memory.addresses());
+            let units = computation::Computing::over(*what, memory)?;
+            let made = computing(units, length, until).map_err(|e| e.at(place()))?;
+            Ok(counted(made, Source::Pages { pages, line }))
+        }
+        _ => {
+            let made = make_in(set, task, length, until, seed, None)?;
+            Ok(counted(made, Source::Nothing))
+        }
+    }
+}
+
+/// Work that computes.
+fn computing<U: Units + 'static>(
+    units: U,
+    length: Duration,
+    until: Until,
+) -> Result<(Box<dyn Work>, Calibrated)> {
+    let (work, calibrated) = calibrated(units, length, until);
+    let unit = Duration::from_nanos(calibrated.unit.median_ps / 1000);
+    match unit > length {
+        false => Ok((work, calibrated)),
+        true => Err(Error::new(format!(
+            "one step of what it computes takes {unit}, and a job {length}"
+        ))
+        .remedy("give it a longer WCET, or fewer coefficients or points")),
     }
 }
 

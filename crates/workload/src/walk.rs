@@ -7,6 +7,7 @@
 //! so that every access waits for the one before it.
 
 use crate::{Touch, Units};
+use machine::touched::Apart;
 use model::{Bytes, Pattern};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -41,6 +42,12 @@ pub trait Store: Send {
 impl Store for Vec<Line> {
     fn lines(&mut self) -> &mut [Line] {
         self
+    }
+}
+
+impl Store for Apart<Line> {
+    fn lines(&mut self) -> &mut [Line] {
+        self.values()
     }
 }
 

@@ -39,6 +39,7 @@ use policy::AnyPlan;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
+use workload::CountBy;
 pub use workload::Until;
 
 /// How a task set is run. By default under `g-edf` for 10 s, on all processors that this process
@@ -352,6 +353,7 @@ impl Planned<'_> {
         let cpus = platform.in_cache_order();
         let coloring = &self.options.coloring;
         let colored = colors::prepare(coloring, self.set, platform, cpus.len(), watch)?;
+        let counted = self.counted_by();
         let cast = self.cast(colored.as_ref(), watch)?;
         let mut recorders = self.recorders(observer)?;
         let changed = self.change(watch)?;
@@ -412,6 +414,7 @@ impl Planned<'_> {
             released_at: self.begun.wall_at(outcome.origin).to_string(),
             outcome,
             colors,
+            counted,
             testimony,
         }
         .report())
@@ -456,6 +459,15 @@ impl Planned<'_> {
         ));
     }
 
+    /// By what the misses of jobs are counted, where the policy finds working sets by them.
+    fn counted_by(&self) -> Option<CountBy> {
+        let Carried::User(plans) = &self.carried else {
+            return None;
+        };
+        let profiler = plans.iter().find_map(AnyPlan::profiler)?;
+        Some(CountBy::here(profiler.line()))
+    }
+
     /// Makes what does the jobs: calibrated work, or programs with their rights.
     fn cast(&self, colored: Option<&Prepared>, watch: &dyn Watch) -> Result<Cast> {
         let options = self.options;
@@ -470,6 +482,7 @@ impl Planned<'_> {
             colored,
             door.as_ref(),
             &self.rights,
+            self.counted_by(),
             watch,
         )?;
         let (best_effort, units) = best_effort(self.set, &self.rights)?;

@@ -7,7 +7,7 @@ use model::watch::Watch;
 use model::{Details, Duration, Error, Ratio, Result, TaskId, TaskSet, Timing, Workload, files};
 use std::path::Path;
 use std::sync::Arc;
-use workload::{Calibrated, Until};
+use workload::{Calibrated, CountBy, Until};
 
 /// The workload of each task, with its name.
 pub type Workloads = Vec<(String, Calibrated)>;
@@ -15,10 +15,11 @@ pub type Workloads = Vec<(String, Calibrated)>;
 /// One for each task, in their order. `part`: of the WCET, that built-in work takes, `until` when; `programs_to`:
 /// the directory that programs write into, one file a task, instead of standard error; `colored`:
 /// the memory of working sets that have colors; `door`: where those come in that join from outside;
-/// `rights`: of programs of which the set says nothing else.
+/// `rights`: of programs of which the set says nothing else; `counted`: by what the misses of jobs
+/// are counted, if they are.
 ///
 /// # Errors
-/// A workload that cannot be made, a file that cannot be written, or the user does not want any
+/// Programs where misses are counted; a workload that cannot be made, a file that cannot be written, or the user does not want any
 /// more.
 pub fn performers(
     set: &TaskSet,
@@ -27,6 +28,7 @@ pub fn performers(
     colored: Option<&Prepared>,
     door: Option<&Arc<JoinSocket>>,
     rights: &Rights,
+    counted: Option<CountBy>,
     watch: &dyn Watch,
 ) -> Result<(Vec<Performer>, Workloads)> {
     if let Some(dir) = programs_to {
@@ -36,6 +38,16 @@ pub fn performers(
     let mut performers = Vec::with_capacity(set.len());
     let mut calibrated = Workloads::new();
     for task in set.ids() {
+        if counted.is_some() && is_program(set, task) {
+            return Err(Error::new(
+                "how often a program misses the shared cache is not counted: only threads of this \
+                 process are",
+            )
+            .at(format!("task {}", set.name(task)))
+            .remedy(
+                "give `wss` in the tasks and leave `wss=profiled` out (`warmset measure wss`)",
+            ));
+        }
         performers.push(match program(set, task, programs_to, rights)? {
             Some(launch) => Performer::Program(launch),
             None if is_outside(set, task) => match door {
@@ -51,8 +63,11 @@ pub fn performers(
                 let ns = wcet * u128::from(part.num()) / u128::from(part.den());
                 let length = Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
                 let store = colored.and_then(|c| c.store(set, task));
-                let (work, how) =
-                    workload::make_in(set, task, length, until, u64::from(task.0) + 1, store)?;
+                let seed = u64::from(task.0) + 1;
+                let (work, how) = match counted {
+                    None => workload::make_in(set, task, length, until, seed, store)?,
+                    Some(by) => workload::make_counted(set, task, length, until, seed, store, by)?,
+                };
                 calibrated.push((set.name(task), how));
                 work.into()
             }
@@ -114,6 +129,15 @@ fn rights_of(own: &model::Rights, all: &Rights) -> Result<Rights> {
         model::Rights::Keep => Rights::Kept,
         model::Rights::User(name) => Rights::Of(User::find(name)?),
     })
+}
+
+/// Does a program do its jobs, whoever starts it?
+fn is_program(set: &TaskSet, task: TaskId) -> bool {
+    let workload = set.details(task).and_then(|d| d.workload.as_ref());
+    matches!(
+        workload,
+        Some(Workload::Exec { .. } | Workload::Program { .. } | Workload::Join)
+    )
 }
 
 fn is_outside(set: &TaskSet, task: TaskId) -> bool {

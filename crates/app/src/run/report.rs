@@ -3,12 +3,14 @@
 use super::colors::Statement;
 use super::engine::Carrier;
 use super::performers::Workloads;
+use crate::simulate::Profiled;
 use execute::preflight::Finding;
 use execute::witness::Testimony;
 use execute::{Ending, Outcome};
 use model::{CpuId, Duration, Error, Result, TaskSet};
 use serde::Serialize;
 use trace::{Summary, Verdict};
+use workload::CountBy;
 
 /// Percentiles of times, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -162,6 +164,13 @@ pub struct Ran {
     /// The colors that were given out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub colors: Option<Statement>,
+    /// Under `ca-edf:wss=profiled`: what the policy found of the working set of each multithreaded
+    /// task.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub profiled: Vec<Profiled>,
+    /// By what it found it: `counters` of the processor, or `pages` that jobs touched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profiled_by: Option<&'static str>,
     /// What the kernel's scheduler says, if it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub witness: Option<Testimony>,
@@ -242,6 +251,7 @@ pub(super) struct Parts<'a> {
     pub outcome: Outcome,
     pub released_at: String,
     pub colors: Option<Statement>,
+    pub counted: Option<CountBy>,
     pub testimony: Option<Testimony>,
 }
 
@@ -291,6 +301,11 @@ impl Parts<'_> {
             longest_gap: self.outcome.latest,
             gaps_over_5ms: self.outcome.gaps,
             colors: self.colors,
+            profiled: Profiled::all(self.set, &self.outcome.profiled),
+            profiled_by: self.counted.map(|by| match by {
+                CountBy::Counter(_) => "counters",
+                CountBy::Pages { .. } => "pages",
+            }),
             witness: self.testimony,
             clean: self.verdict.is_clean(),
             verdict: self.verdict,

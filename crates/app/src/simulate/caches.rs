@@ -7,6 +7,7 @@
 
 use cache::{Kind, Shape};
 use model::{Bytes, Computation, Duration, Error, Platform, Result, TaskId, TaskSet, Workload};
+use policy::profiler::Estimate;
 use serde::Serialize;
 use simulate::{Accesses, Cached, Tally};
 use std::collections::BTreeMap;
@@ -102,9 +103,9 @@ fn bytes<S: serde::Serializer>(size: &Bytes, to: S) -> std::result::Result<S::Ok
 
 impl Profiled {
     /// By multithreaded task.
-    pub(super) fn all(set: &TaskSet, summary: &simulate::Summary) -> Vec<Self> {
+    pub(crate) fn all(set: &TaskSet, estimates: &[(u32, Estimate)]) -> Vec<Self> {
         let mut all: BTreeMap<u32, Profiled> = BTreeMap::new();
-        for (id, (mtt, estimate)) in set.ids().zip(&summary.profiled) {
+        for (id, (mtt, estimate)) in set.ids().zip(estimates) {
             let found = all.entry(*mtt).or_insert_with(|| Profiled {
                 tasks: Vec::new(),
                 wss: estimate.wss,
@@ -168,11 +169,11 @@ fn computing(
         0 => Ok(set.timings()[id.index()].wcet),
         count => match access.nanos().checked_mul(count) {
             Some(all) => Ok(Duration::from_nanos(all)),
-            None => Err(Error::new(format!(
-                "{count} accesses of {access} are beyond 2^64 ns"
-            ))
-            .at(set.name(id))
-            .remedy("give a shorter time to `--access`")),
+            None => Err(
+                Error::new(format!("{count} accesses of {access} are beyond 2^64 ns"))
+                    .at(set.name(id))
+                    .remedy("give a shorter time to `--access`"),
+            ),
         },
     };
     set.ids().zip(accesses).map(computing).collect()

@@ -308,7 +308,7 @@ pub fn simulate(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<S
             ..simulated.added_up
         },
         caches,
-        profiled: Profiled::all(set, &summary),
+        profiled: Profiled::all(set, &summary.profiled),
         missed: missed(set, &summary, options.brute_force),
         ..simulated
     })

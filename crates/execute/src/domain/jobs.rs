@@ -166,6 +166,9 @@ impl<P: Policy, B: Backend> Domain<P, B> {
 
     /// The current job of a task is complete; it is shown already, and on no processor any more.
     pub(super) fn finish(&mut self, task: TaskId) {
+        if let Some(misses) = self.books.backend.misses(task) {
+            self.policy.counted(task, misses);
+        }
         self.tell(Event::Done(task));
         self.books.tasks[task.index()].life.complete();
         self.follow(task);

@@ -40,6 +40,10 @@ impl Performer {
     pub(crate) fn is_program(&self) -> bool {
         !matches!(self, Performer::Work(_))
     }
+    /// Is it counted how often its jobs miss the shared cache?
+    pub(crate) fn counts_misses(&self) -> bool {
+        matches!(self, Performer::Work(work) if work.counts_misses())
+    }
     /// Where it is waited for, if somebody else starts it.
     pub(crate) fn join_socket(&self) -> Option<&JoinSocket> {
         match self {

@@ -19,7 +19,7 @@ use crate::stage::{DomainSite, ForDomain};
 use crate::threads::host::{ThreadTeam, Threads};
 use crate::threads::post::PostWords;
 use crate::threads::task::{ThreadTask, Turn};
-use crate::threads::worker::Worker;
+use crate::threads::worker::{UNKNOWN, Worker};
 use model::{CpuId, Duration, Error, Instant, Result, TaskId};
 use policy::Place;
 use std::io;
@@ -382,6 +382,12 @@ impl Backend for ThreadBackend {
             }
             None => self.worker(task).time(),
         }
+    }
+
+    fn misses(&self, task: TaskId) -> Option<u64> {
+        // Written before the worker said that it was done.
+        let misses = self.worker(task).misses.load(Ordering::Relaxed);
+        (misses != UNKNOWN).then_some(misses)
     }
 
     fn has_done(&self, task: TaskId) -> bool {

@@ -8,6 +8,7 @@ use crate::kernel::{self, Thread};
 use crate::remedies::MORE_THREADS;
 use crate::threads::host::ThreadTeam;
 use crate::threads::panics;
+use crate::threads::worker::UNKNOWN;
 use model::{Error, TaskId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -74,6 +75,9 @@ fn live(team: &Arc<ThreadTeam>, task: TaskId, mut work: Box<dyn Work>) {
         worker
             .used
             .store(after.saturating_sub(before).nanos(), Ordering::Relaxed);
+        worker
+            .misses
+            .store(work.misses().unwrap_or(UNKNOWN), Ordering::Relaxed);
         done = done.wrapping_add(1);
         worker.done.store(done, Ordering::Release);
         // Whose domain it is may be changing: either that sees what is done, or this sees whom to

@@ -34,7 +34,12 @@ pub(crate) struct Worker {
     pub began: AtomicU64,
     /// Processor time that the latest finished piece of work took, in nanoseconds.
     pub used: AtomicU64,
+    /// How often that missed the shared cache; [`UNKNOWN`]: nobody counts it.
+    pub misses: AtomicU64,
 }
+
+/// Stands for misses that are not known.
+pub(crate) const UNKNOWN: u64 = u64::MAX;
 
 impl Worker {
     pub fn new() -> Self {
@@ -47,6 +52,7 @@ impl Worker {
             notice: OnceLock::new(),
             began: AtomicU64::new(0),
             used: AtomicU64::new(0),
+            misses: AtomicU64::new(UNKNOWN),
         }
     }
 

@@ -53,6 +53,17 @@ pub fn table(ran: &Ran, look: Look) -> String {
     if let Some(colors) = &ran.colors {
         text.push_str(&colors_text(colors));
     }
+    if let Some(by) = ran.profiled_by {
+        text += &super::simulate_show::profiled(&ran.profiled, look);
+        let _ = writeln!(
+            text,
+            "by {}",
+            match by {
+                "counters" => "misses of the last cache, which the processor counts",
+                _ => "the pages that jobs touched: this machine counts no misses",
+            }
+        );
+    }
     text
 }
 

@@ -1,6 +1,6 @@
 //! A simulation for people: how it ended, and what `warmset trace stats` says of a trace of it.
 
-use app::simulate::Simulated;
+use app::simulate::{Profiled, Simulated};
 use model::Duration;
 use model::table::{Look, Table};
 use simulate::Ending;
@@ -31,7 +31,7 @@ pub fn table(s: &Simulated, brute_force: bool, look: Look) -> String {
     };
     text += &s.added_up.text(look);
     text += &caches(s, look);
-    text += &profiled(s, look);
+    text += &profiled(&s.profiled, look);
     text
 }
 
@@ -69,8 +69,8 @@ fn caches(s: &Simulated, look: Look) -> String {
 }
 
 /// What the policy found of working sets, where it was to find them.
-fn profiled(s: &Simulated, look: Look) -> String {
-    if s.profiled.is_empty() {
+pub(super) fn profiled(all: &[Profiled], look: Look) -> String {
+    if all.is_empty() {
         return String::new();
     }
     let mut table = Table::new(1, 0);
@@ -81,7 +81,7 @@ fn profiled(s: &Simulated, look: Look) -> String {
         "jobs",
         "discarded",
     ]);
-    for found in &s.profiled {
+    for found in all {
         table.row([
             found.tasks.join(", "),
             found.wss.to_string(),

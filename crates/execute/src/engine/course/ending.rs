@@ -93,6 +93,7 @@ impl<M: Maker> Engine<M> {
             mut calls,
             mut latencies,
             end,
+            profiled,
         } = all;
         // The last stage that has ruled: one that was only made ready knows of nothing.
         let ruling = self.team.ruling();
@@ -120,6 +121,7 @@ impl<M: Maker> Engine<M> {
             programs,
             triggers: self.team.triggered(),
             best_effort: self.efforts.done(),
+            profiled,
             switches: None,
             watches: self
                 .team
