@@ -1,14 +1,16 @@
 //! What is tried in the guest: lines of a file, each a case.
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
-//! [tolerance=TIME] [usual=TIME] [decisions=N]`: the set is `random:N:U:SEED`, N tasks of total
+//! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME]`: the set is `random:N:U:SEED`, N tasks of total
 //! utilization U with periods from 10 ms to 60 ms, or the name of a file of the guest; each task
 //! has a working set of that size. Decisions may be overdue by `tolerance`, those of a thousand but
 //! one by `usual`; without a word by what the judge allows every case. A case whose name begins
-//! with `sim-` is compared with the simulator, by so many decisions at least (`decisions`).
+//! with `sim-` is compared with the simulator, by so many decisions at least (`decisions`). It runs
+//! on the processors `cpus` alone; once in `change`, the nice values and affinities of all its
+//! threads are changed from outside.
 
 use generate::{Amount, Method, Range, Recipe};
-use model::{Bytes, Details, Duration, Enforcement, Error, Ratio, Result, TaskSet};
+use model::{Bytes, CpuSet, Details, Duration, Enforcement, Error, Ratio, Result, TaskSet};
 use policy::Spec;
 
 /// One of them.
@@ -37,6 +39,10 @@ pub struct Case {
     pub usual: Option<Duration>,
     /// So many decisions at least are to be compared with the simulator's.
     pub decisions: usize,
+    /// The processors that it uses; `None`: all.
+    pub cpus: Option<CpuSet>,
+    /// Once in so long, nice values and affinities of the run's threads are changed from outside.
+    pub change: Option<Duration>,
 }
 
 /// Reads a file of cases. Empty lines and those that begin with `#` say nothing.
@@ -70,6 +76,8 @@ fn one(line: &str) -> Result<Case> {
         tolerance: None,
         usual: None,
         decisions: 1,
+        cpus: None,
+        change: None,
     };
     for word in words {
         match word.split_once('=') {
@@ -79,6 +87,8 @@ fn one(line: &str) -> Result<Case> {
             Some(("wss", size)) => case.wss = Some(size.parse()?),
             Some(("tolerance", time)) => case.tolerance = Some(time.parse()?),
             Some(("usual", time)) => case.usual = Some(time.parse()?),
+            Some(("cpus", cpus)) => case.cpus = Some(cpus.parse()?),
+            Some(("change", every)) => case.change = Some(every.parse()?),
             Some(("decisions", least)) => case.decisions = least.parse().map_err(|_| bad())?,
             _ => return Err(bad()),
         }

@@ -5,12 +5,13 @@ use crate::archive;
 use crate::case::{self, Case};
 use crate::commands;
 use crate::ordinary::Look;
+use crate::outside;
 use crate::rounds;
 use analyze::assign::{self, How};
 use kernel::plan::Given;
 use machine::Machine;
 use model::watch::Silent;
-use model::{Duration, Error, Provenance, Result, TaskSet};
+use model::{CpuSet, Duration, Error, Provenance, Result, TaskSet};
 use policy::Setup;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mount::{MountFlags, mount};
@@ -36,7 +37,7 @@ const LOOK: Duration = Duration::from_micros(50);
 /// How long a run waits for jobs that were told to end: a few of their lengths. One that never does
 /// is among the faults.
 const TO_END: Duration = Duration::from_millis(500);
-/// How long a process may take to come to its end.
+/// How long a process may take to come to its end, besides its horizon.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Mounts what is needed, runs the cases, and turns the machine off. For the first process.
@@ -137,10 +138,15 @@ fn watched(case: &Case, look: &Look) -> Result<()> {
         }
         let _ = child.kill();
     }
-    let Some(status) = ended(&mut child, PATIENCE) else {
+    let patience = PATIENCE.saturating_add(case.horizon);
+    let status = match case.change {
+        Some(every) => outside::change_all(&mut child, every, patience),
+        None => ended(&mut child, patience),
+    };
+    let Some(status) = status else {
         let _ = child.kill();
         let _ = child.wait();
-        return failed(format!("it does not come to its end within {PATIENCE}"));
+        return failed(format!("it does not come to its end within {patience}"));
     };
     if !status.success() && case.kill.is_none() {
         return failed(format!("it ended with {status}"));
@@ -189,7 +195,11 @@ pub(crate) fn one(
     path: &Path,
     change: impl Fn(usize, Box<dyn Work>) -> Box<dyn Work>,
 ) -> Result<kernel::Outcome> {
-    let machine = machine::this_machine()?;
+    let mut machine = machine::this_machine()?;
+    for processor in &mut machine.platform.processors {
+        let is_used = |cpus: &CpuSet| cpus.contains(processor.id);
+        processor.usable &= case.cpus.as_ref().is_none_or(is_used);
+    }
     let platform = &machine.platform;
     let set = case.tasks(|name| {
         fs::read_to_string(name).map_err(|e| Error::io(name, "read the task set", &e))

@@ -15,6 +15,8 @@ pub mod init;
 pub mod judge;
 #[cfg(feature = "init")]
 mod ordinary;
+#[cfg(feature = "init")]
+mod outside;
 pub mod pack;
 #[cfg(feature = "init")]
 pub mod rounds;

@@ -6,6 +6,7 @@ use crate::case::{self, Case};
 use crate::fault::{self, End, Fault, Round};
 use crate::init::{ended, one, start};
 use crate::ordinary::Look;
+use crate::outside;
 use model::{Duration, Error, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -114,7 +115,7 @@ fn from_outside(round: &Round, child: &Child, id: Pid) -> Result<()> {
             signal(Signal::CONT)
         }
         Fault::Reclassed | Fault::Confined => {
-            let Some(thread) = thread_of(child.id(), round.task) else {
+            let Some(thread) = outside::threads(child.id()).get(round.task).copied() else {
                 return Ok(());
             };
             let done = match round.fault {
@@ -140,17 +141,6 @@ fn confine(thread: i32) -> std::io::Result<()> {
         Pid::from_raw(thread),
         &set,
     )?)
-}
-
-/// The thread of this task of a process: they are named by their tasks.
-fn thread_of(process: u32, task: usize) -> Option<i32> {
-    let entries = fs::read_dir(format!("/proc/{process}/task")).ok()?;
-    let mut threads: Vec<i32> = (entries.flatten())
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|thread| *thread != process as i32)
-        .collect();
-    threads.sort_unstable();
-    threads.get(task).copied()
 }
 
 /// Runs the round of this number, within the process that is done for it.

@@ -107,10 +107,15 @@ pub fn run<S: Sink>(
     shared.stop.store(true, Ordering::Release);
     let let_go = loaded.end();
     let (lost, decisions) = (loaded.lost(), loaded.decisions());
-    let ending = loaded.ending();
     loaded.detach();
+    // When it has unloaded the program, the kernel has said why it has ejected it before, if it has.
+    let ending = loaded.ending();
     let (latencies, stuck) = join(workers, settings.to_end);
-    let (end, interrupted) = ended?;
+    let Course {
+        end,
+        interrupted,
+        gone,
+    } = ended?;
     let_go?;
     let mut collector = collector.into_inner();
     for (slot, count) in lost?.into_iter().enumerate() {
@@ -123,7 +128,11 @@ pub fn run<S: Sink>(
     if let Some(ending) = ending? {
         return Err(ejected(&ending.reason, &ending.message));
     }
-    match shared.panicked.load(Ordering::Acquire) {
+    let panicked = shared.panicked.load(Ordering::Acquire);
+    if let Some(task) = gone.filter(|_| panicked == 0) {
+        return Err(left(set, task));
+    }
+    match panicked {
         0 => Ok(Outcome {
             end,
             interrupted,
@@ -231,7 +240,17 @@ fn prepare(loaded: &mut Loaded, plan: &Plan) -> Result<()> {
     loaded.attach()
 }
 
-/// Takes events until the run is over. Returns when that is, and whether the user ended it.
+/// What came of the time in which jobs run.
+struct Course {
+    /// When it was over.
+    end: Instant,
+    /// The user ended it.
+    interrupted: bool,
+    /// A task whose thread has left the class, which has ended it.
+    gone: Option<TaskId>,
+}
+
+/// Takes events until the run is over.
 fn course<S: Sink>(
     loaded: &Loaded,
     plan: &Plan,
@@ -240,7 +259,7 @@ fn course<S: Sink>(
     collector: &RefCell<Collector>,
     sink: &mut S,
     flush: &mut impl FnMut(&mut S),
-) -> Result<(Instant, bool)> {
+) -> Result<Course> {
     let events = loaded.map(EVENTS)?;
     let mut ring = RingBufferBuilder::new();
     let unreadable = |e: libbpf_rs::Error| {
@@ -283,7 +302,9 @@ fn course<S: Sink>(
             seconds = second;
             flush(sink);
         }
-        let failed = shared.panicked.load(Ordering::Acquire) > 0 || loaded.ending()?.is_some();
+        let failed = shared.panicked.load(Ordering::Acquire) > 0
+            || loaded.gone()?.is_some()
+            || loaded.ending()?.is_some();
         interrupted = watch.stopped();
         if interrupted || failed {
             break;
@@ -296,7 +317,20 @@ fn course<S: Sink>(
     // All that was stamped before the end is in the ring by then.
     realtime::sleep(SETTLED);
     ring.consume().map_err(unreadable)?;
-    Ok((end, interrupted))
+    Ok(Course {
+        end,
+        interrupted,
+        // From now on threads may leave.
+        gone: loaded.gone()?,
+    })
+}
+
+fn left(set: &TaskSet, task: TaskId) -> Error {
+    Error::new(
+        "its thread has left the scheduling class SCHED_EXT during the run, which has ended there",
+    )
+    .at(format!("task {}", set.name(task)))
+    .remedy("leave the classes of threads as they are during a run (chrt, sched_setscheduler)")
 }
 
 fn ejected(reason: &str, message: &str) -> Error {

@@ -271,6 +271,9 @@ impl Ending {
     /// Bytes of `struct ending`.
     pub const SIZE: usize = 16 + 2 * MESSAGE;
 
+    /// The kind of a program that the process has unloaded which had loaded it (`SCX_EXIT_UNREG`).
+    pub const UNLOADED: u64 = 64;
+
     /// Reads `struct ending`; `None`: there are too few bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let text = |at: usize| {

@@ -3,7 +3,7 @@
 
 use crate::intf::{self, Choice, Ending, MAX_CPUS, MAX_DOMAINS, MAX_TASKS, Plan};
 use libbpf_rs::{Link, Map, MapCore, MapFlags, MapMut, Object, ObjectBuilder, ProgramInput};
-use model::{Error, Result};
+use model::{Error, Result, TaskId};
 use std::ffi::OsStr;
 use std::sync::atomic::Ordering;
 use sys::memory::{Mapping, Use};
@@ -19,6 +19,7 @@ const LOST: &str = ".data.lost";
 const DECISIONS: &str = ".data.decisions";
 const INSIDE: &str = ".data.inside";
 const OVER: &str = ".data.over";
+const GONE: &str = ".data.gone";
 const SEEN: &str = ".bss.seen";
 const CHOICES: &str = ".bss.choices";
 const MEMBERS: &str = "members";
@@ -157,16 +158,26 @@ impl Loaded {
         )
     }
 
-    /// How the program came to its end in the kernel; `None`: it is there.
+    /// How the program came to its end in the kernel; `None`: it is there, or this process has
+    /// unloaded it.
     pub fn ending(&self) -> Result<Option<Ending>> {
         let ending = Ending::from_bytes(&self.read(ENDING)?);
-        Ok(ending.filter(|ending| ending.kind != 0))
+        Ok(ending.filter(|ending| !matches!(ending.kind, 0 | Ending::UNLOADED)))
     }
 
     /// How many tasks the program has in custody.
     pub fn inside(&self) -> Result<usize> {
-        let word = self.read(INSIDE)?.first_chunk::<4>().copied();
-        Ok(word.map_or(0, u32::from_ne_bytes) as usize)
+        Ok(self.short(INSIDE)? as usize)
+    }
+
+    /// The first task whose thread has left the class of the program.
+    pub fn gone(&self) -> Result<Option<TaskId>> {
+        Ok(self.short(GONE)?.checked_sub(1).map(TaskId))
+    }
+
+    fn short(&self, name: &str) -> Result<u32> {
+        let word = self.read(name)?.first_chunk::<4>().copied();
+        Ok(word.map_or(0, u32::from_ne_bytes))
     }
 
     /// By slot, how many events were lost since the last one.

@@ -68,11 +68,6 @@ static s32 slot_of(u32 cpu)
 	return cpu < MAX_NUMBER ? plan.slot_of[cpu] : NONE;
 }
 
-static s32 slot_here(void)
-{
-	return slot_of(bpf_get_smp_processor_id());
-}
-
 static u32 cpu_of(u32 slot)
 {
 	return plan.cpu_of[slot % MAX_CPUS];

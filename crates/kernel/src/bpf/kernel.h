@@ -47,8 +47,10 @@ struct cpumask {
 };
 
 struct task_struct {
+	unsigned int __state;
 	int pid;
-	const struct cpumask *cpus_ptr;
+	/* Where the thread may run, whatever holds it on one processor for a moment (`cpus_ptr`). */
+	struct cpumask cpus_mask;
 	unsigned short migration_disabled;
 	struct sched_ext_entity scx;
 };
@@ -90,6 +92,8 @@ struct sched_ext_ops {
 	void (*stopping)(struct task_struct *p, bool runnable);
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*update_idle)(s32 cpu, bool idle);
+	void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
+	void (*disable)(struct task_struct *p);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
@@ -97,6 +101,9 @@ struct sched_ext_ops {
 	u32 timeout_ms;
 	char name[128];
 };
+
+/* The state of a thread that does not wait for anything. */
+#define TASK_RUNNING 0
 
 /* Flags and places, as they are since Linux 6.12. */
 #define SCX_OPS_KEEP_BUILTIN_IDLE (1ULL << 0)

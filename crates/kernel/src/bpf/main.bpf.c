@@ -304,6 +304,16 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 /* Longer no task is between its processor and its queue. */
 #define ON_ITS_WAY 2000000
 
+/* Ends the run: a thread may not run on a processor of its task. */
+static __noinline int leave_out(u32 index, s32 cpu)
+{
+	static char format[] = "the affinity of task %llu leaves processor %llu out";
+	u64 words[] = { index + 1, cpu };
+
+	scx_bpf_error_bstr(format, words, sizeof(words));
+	return 0;
+}
+
 /* A task is in custody, and does not come to the processor that it is linked to. */
 static __noinline int ask_again(u32 index, s32 cpu)
 {
@@ -312,17 +322,50 @@ static __noinline int ask_again(u32 index, s32 cpu)
 
 	if (!p)
 		return 0;
-	may = bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	may = bpf_cpumask_test_cpu(cpu, &p->cpus_mask);
 	bpf_task_release(p);
-	if (may) {
+	if (may)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	} else {
-		static char format[] = "the affinity of task %llu leaves processor %llu out";
-		u64 words[] = { index + 1, cpu };
-
-		scx_bpf_error_bstr(format, words, sizeof(words));
-	}
+	else
+		leave_out(index, cpu);
 	return 0;
+}
+
+/* Where jobs of a task may run, in all of its domains. */
+static u64 places_of(u32 index)
+{
+	const struct task_plan *p = &plan.task[at(index)];
+	u64 set = plan.domain[bounded(p->home[0])].cpus;
+	u32 part;
+
+	if (p->home[1] < MAX_DOMAINS)
+		set |= plan.domain[bounded(p->home[1])].cpus;
+	bpf_for(part, 0, MAX_PARTS) {
+		if (part < p->parts)
+			set |= plan.domain[bounded(plan.part[at(index)][part].domain)].cpus;
+	}
+	return set;
+}
+
+/* The affinity of a thread is set, or it comes into the class. One that leaves out a processor of
+ * its task ends the run at once, before a job is linked there and does not come.
+ */
+SEC("struct_ops/set_cpumask")
+void BPF_PROG(warmset_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
+{
+	s32 index = task_of(p);
+	u64 places;
+	u32 cpu;
+
+	if (index < 0 || index >= MAX_TASKS)
+		return;
+	places = places_of(index);
+	for_bits(cpu, places) {
+		if (!bpf_cpumask_test_cpu(cpu_of(cpu), &p->cpus_mask)) {
+			leave_out(index, cpu_of(cpu));
+			break;
+		}
+	}
 }
 
 /* A task that has left its processor, or has woken up, comes into its queue only when `enqueue` has
@@ -446,10 +489,22 @@ static __noinline int rest(u32 slot)
 	return 0;
 }
 
+/* When a running thread is changed (its nice value, its affinity, its control group), the kernel
+ * takes it off and puts it back, and says `stopping` and `running`: on the processor of the one who
+ * asks for the change, or of the thread itself. Nothing else runs meanwhile. Such a `stopping` is
+ * told from one of a thread that goes to sleep: that one is called on the thread's own processor, and
+ * the thread has a state. The `running` behind it is that of a thread that runs already.
+ */
+static bool is_change(const struct task_struct *p, bool runnable)
+{
+	return !runnable && (scx_bpf_task_cpu(p) != (s32)bpf_get_smp_processor_id() ||
+			     p->__state == TASK_RUNNING);
+}
+
 SEC("struct_ops/running")
 void BPF_PROG(warmset_running, struct task_struct *p)
 {
-	u32 cpu = slot_here(), domain, kind = 0;
+	u32 cpu = slot_of(scx_bpf_task_cpu(p)), domain, kind = 0;
 	struct lock *lock;
 	s32 index = known(p, &domain, &lock), from = NONE;
 	struct gone gone = { .index = NONE }, moved = { .index = NONE };
@@ -468,11 +523,14 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	}
 	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS)
 		return;
+	struct task *t = &tasks[index];
+
+	/* The end of a change. What it does on this processor is known. */
+	if (t->on == (s32)cpu)
+		return;
 	now = clock();
 	bpf_spin_lock(&lock->lock);
 	now = stamp(domain, now);
-	struct task *t = &tasks[index];
-
 	t->on = cpu;
 	t->began = now;
 	cpus[cpu].on = index;
@@ -514,7 +572,7 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 SEC("struct_ops/stopping")
 void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 {
-	u32 cpu = slot_here(), domain;
+	u32 cpu = slot_of(scx_bpf_task_cpu(p)), domain;
 	struct news news = {};
 	struct lock *lock;
 	s32 index = known(p, &domain, &lock);
@@ -522,7 +580,7 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	bool left = false, ended, settled, idles = false, deliberate;
 	bool begun = bpf_ktime_get_ns() >= plan.origin;
 
-	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS)
+	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS || is_change(p, runnable))
 		return;
 	/* It goes into custody, not to the head of the processor's own queue. */
 	p->scx.slice = 0;
@@ -576,7 +634,7 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 SEC("struct_ops/yield")
 bool BPF_PROG(warmset_yield, struct task_struct *from, struct task_struct *to)
 {
-	u32 cpu = slot_here(), domain;
+	u32 cpu = slot_of(scx_bpf_task_cpu(from)), domain;
 	struct news news = {};
 	struct lock *lock;
 	s32 index = known(from, &domain, &lock);
@@ -649,6 +707,50 @@ s32 BPF_PROG(warmset_init)
 			return error;
 	}
 	return scx_bpf_create_dsq(BEHIND, NONE);
+}
+
+/* The thread of a task leaves the class before the run is over: it has ended, or something from
+ * outside has given it another class. What it was linked to is free at once, and it is on no
+ * processor to the schedule, which cannot go on without it: the loader ends the run.
+ */
+SEC("struct_ops/disable")
+void BPF_PROG(warmset_disable, struct task_struct *p)
+{
+	struct lock *lock;
+	u32 domain;
+	s32 index = known(p, &domain, &lock), on, seen;
+	u64 now, job, changed;
+	bool shown;
+
+	if (index < 0 || index >= MAX_TASKS)
+		return;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	struct task *t = &tasks[index];
+
+	account(t, now);
+	on = t->on;
+	seen = t->seen;
+	shown = t->shown;
+	job = t->number;
+	t->on = NONE;
+	t->shown = 0;
+	t->blocked = 1;
+	if (on >= 0 && on < MAX_CPUS)
+		cpus[on].on = NONE;
+	if (seen >= 0 && seen < MAX_CPUS && cpus[seen].interrupted == index)
+		cpus[seen].interrupted = NONE;
+	unlink_task(index);
+	place(index);
+	changed = decide(domain);
+	bpf_spin_unlock(&lock->lock);
+	if (shown)
+		tell(now, seen, SUSPENSION, index, job, 0, 0);
+	if (on >= 0 && on < MAX_CPUS)
+		changed |= 1ULL << on;
+	call(changed);
+	__sync_val_compare_and_swap(&gone, 0, index + 1);
 }
 
 /* The thread that has loaded the program is dead. Its process dies, too, and with the last of its
@@ -821,6 +923,8 @@ struct sched_ext_ops warmset = {
 	.stopping = (void *)warmset_stopping,
 	.yield = (void *)warmset_yield,
 	.update_idle = (void *)warmset_update_idle,
+	.set_cpumask = (void *)warmset_set_cpumask,
+	.disable = (void *)warmset_disable,
 	.init = (void *)warmset_init,
 	.exit_task = (void *)warmset_exit_task,
 	.exit = (void *)warmset_exit,

@@ -214,6 +214,8 @@ struct domain domains[MAX_DOMAINS];
 u32 over SEC(".data.over");
 /* How many tasks have come into custody at least once. */
 u32 inside SEC(".data.inside");
+/* The first task, counted from 1, whose thread has left the class before the run was over. */
+u32 gone SEC(".data.gone");
 
 struct lock {
 	struct bpf_spin_lock lock;
