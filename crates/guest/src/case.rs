@@ -2,7 +2,8 @@
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME]`: the set is `random:N:U:SEED`, N tasks of total
-//! utilization U with periods from 10 ms to 60 ms, or the name of a file of the guest; each task
+//! utilization U with periods from 10 ms to 60 ms; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`, each
+//! task by itself; or the name of a file of the guest. Each task
 //! has a working set of that size. Decisions may be overdue by `tolerance`, those of a thousand but
 //! one by `usual`; without a word by what the judge allows every case. A case whose name begins
 //! with `sim-` is compared with the simulator, by so many decisions at least (`decisions`). It runs
@@ -10,7 +11,7 @@
 //! threads are changed from outside.
 
 use generate::{Amount, Method, Range, Recipe};
-use model::{Bytes, CpuSet, Details, Duration, Enforcement, Error, Ratio, Result, TaskSet};
+use model::{Bytes, CpuSet, Details, Duration, Enforcement, Error, Ratio, Result, TaskSet, Timing};
 use policy::Spec;
 
 /// One of them.
@@ -102,9 +103,10 @@ impl Case {
     /// # Errors
     /// No such set.
     pub fn tasks(&self, file: impl Fn(&str) -> Result<String>) -> Result<TaskSet> {
-        let set = match self.set.strip_prefix("random:") {
-            Some(given) => random(given),
-            None => model::taskfile::from_toml(&file(&self.set)?),
+        let set = match self.set.split_once(':') {
+            Some(("random", given)) => random(given),
+            Some(("tasks", given)) => listed(given),
+            _ => model::taskfile::from_toml(&file(&self.set)?),
         }?;
         let Some(wss) = self.wss else {
             return Ok(set);
@@ -117,6 +119,33 @@ impl Case {
         let details = details.collect();
         set.with_details(details)
     }
+}
+
+fn listed(given: &str) -> Result<TaskSet> {
+    let bad = || {
+        Error::new(format!("`tasks:{given}` is no set"))
+            .remedy("write `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`")
+    };
+    let (mut timings, mut details) = (Vec::new(), Vec::new());
+    for (task, text) in given.split(',').enumerate() {
+        let (times, phase) = text.split_once('+').unwrap_or((text, "0ms"));
+        let times: Vec<Duration> = (times.split('/')).map(str::parse).collect::<Result<_>>()?;
+        let (wcet, period, deadline) = match times[..] {
+            [wcet, period] => (wcet, period, period),
+            [wcet, period, deadline] => (wcet, period, deadline),
+            _ => return Err(bad()),
+        };
+        timings.push(Timing {
+            wcet,
+            period,
+            deadline,
+        });
+        details.push(Details {
+            phase: phase.parse()?,
+            ..Details::named(format!("T{}", task + 1))
+        });
+    }
+    TaskSet::from_timings(timings)?.with_details(details)
 }
 
 fn random(given: &str) -> Result<TaskSet> {
@@ -167,8 +196,20 @@ mod tests {
         let given = cases[1].tasks(|_| unreachable!()).unwrap();
         assert_eq!(given.timings(), set.timings());
         assert_eq!(given.wss(TaskId(4)), Some(Bytes::from_mib(2)));
+        let line = "z p-edf 90s tasks:1ms/10ms,2ms/40s/1s+80s cpus=0-2 change=3ms";
+        let case = &read(line).unwrap()[0];
+        let set = case.tasks(|_| unreachable!()).unwrap();
+        let second = set.timings()[1];
+        let seconds = Duration::from_secs;
+        assert_eq!((second.period, second.deadline), (seconds(40), seconds(1)));
+        assert_eq!(set.details(TaskId(1)).unwrap().phase, seconds(80));
+        assert_eq!(set.timings()[0].deadline, Duration::from_millis(10));
+        assert_eq!(case.cpus.as_ref().map(model::CpuSet::len), Some(3));
+        assert_eq!(case.change, ms(3));
         for bad in [
             "x g-edf 1s",
+            "x g-edf 1s tasks:1ms",
+            "x g-edf 1s tasks:1ms/10ms+soon",
             "x g-edf 1s random:5",
             "x y 1s z",
             "x g-edf 1s z how=so",

@@ -26,6 +26,9 @@ use workload::Work;
 
 /// The time from the moment at which all is ready to the first releases.
 const BEFORE: Duration = Duration::from_millis(50);
+/// The program schedules from so long before a moment of release on, and no earlier: threads that
+/// wait for longer the kernel does not suffer.
+const AHEAD: Duration = Duration::from_secs(3);
 /// How long it is waited for threads to come in.
 const TO_COME_IN: Duration = Duration::from_secs(10);
 /// How often events are taken.
@@ -58,6 +61,8 @@ pub fn run<S: Sink>(
     let mut loaded = Loaded::load()?;
     loaded.set_plan(&plan)?;
     let shared = Arc::new(Shared {
+        tasks: plan.tasks.clone(),
+        horizon: plan.horizon,
         pages: loaded.pages()?,
         threads: works.iter().map(|_| AtomicI32::new(0)).collect(),
         there: Barrier::new(works.len() + 1),
@@ -79,7 +84,10 @@ pub fn run<S: Sink>(
         threads: shared.threads.iter().map(threads).collect(),
         ..plan
     };
-    let begun = begin(&mut loaded, &mut plan, settings, &shared);
+    if let Some(release) = settings.release_at {
+        wait_until(release.saturating_sub(AHEAD.nanos()), watch);
+    }
+    let begun = begin(&mut loaded, &mut plan, settings, &shared, &workers);
     let collector = RefCell::new(Collector::new(set));
     let ended = match begun {
         Ok(()) => match &mut machines {
@@ -149,11 +157,29 @@ pub fn run<S: Sink>(
     }
 }
 
+/// Sleeps until a reading of the clock, or until the user ends the run.
+fn wait_until(at: u64, watch: &dyn Watch) {
+    while !watch.stopped() {
+        match at.saturating_sub(clock()) {
+            0 => return,
+            left => realtime::sleep(Duration::from_nanos(left.min(EVERY.nanos()))),
+        }
+    }
+}
+
+/// Wakes workers that sleep until something is known, or a release is near.
+fn wake(workers: &[JoinHandle<Vec<u32>>]) {
+    for worker in workers {
+        worker.thread().unpark();
+    }
+}
+
 /// Waits until the threads have come to their ends. Returns how long first instructions took, and
 /// the tasks whose work does not come back.
 fn join(workers: Vec<JoinHandle<Vec<u32>>>, to_end: Duration) -> (Vec<u32>, Vec<TaskId>) {
     let late = clock() + to_end.nanos();
     let (mut latencies, mut stuck) = (Vec::new(), Vec::new());
+    wake(&workers);
     for (task, worker) in workers.into_iter().enumerate() {
         while !worker.is_finished() && clock() < late {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -191,20 +217,25 @@ fn start_all(
 ///
 /// # Errors
 /// The kernel refuses it; threads do not come in; the moment of release is over.
-fn begin(loaded: &mut Loaded, plan: &mut Plan, settings: &Settings, shared: &Shared) -> Result<()> {
+fn begin(
+    loaded: &mut Loaded,
+    plan: &mut Plan,
+    settings: &Settings,
+    shared: &Shared,
+    workers: &[JoinHandle<Vec<u32>>],
+) -> Result<()> {
     let prepared = prepare(loaded, plan);
     if prepared.is_err() {
         shared.stop.store(true, Ordering::Release);
     }
     shared.known.wait();
     prepared?;
-    let all = plan.tasks.len();
+    let tasks = (0..plan.tasks.len()).map(|task| TaskId(task as u32));
+    let expected = tasks.filter(|task| !shared.comes_late(*task)).count();
     let late = clock() + TO_COME_IN.nanos();
-    while loaded.inside()? < all {
+    while loaded.inside()? < expected {
         if shared.refused.load(Ordering::Acquire) > 0 || clock() > late {
-            return Err(Error::new("a thread cannot come into the class SCHED_EXT")
-                .at("--engine kernel")
-                .remedy("run as root"));
+            return Err(refused());
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
@@ -215,8 +246,9 @@ fn begin(loaded: &mut Loaded, plan: &mut Plan, settings: &Settings, shared: &Sha
             .at("--release-at")
             .remedy("give a later moment"));
     }
-    shared.origin.store(plan.origin, Ordering::Release);
     loaded.set_plan(plan)?;
+    shared.origin.store(plan.origin, Ordering::Release);
+    wake(workers);
     let before = realtime::affinity()?;
     for (domain, part) in plan.domains.iter().enumerate() {
         let slot = part.cpus.trailing_zeros() as usize;
@@ -230,6 +262,12 @@ fn begin(loaded: &mut Loaded, plan: &mut Plan, settings: &Settings, shared: &Sha
         loaded.start(domain as u32)?;
     }
     realtime::pin(&before)
+}
+
+fn refused() -> Error {
+    Error::new("a thread cannot come into the class SCHED_EXT")
+        .at("--engine kernel")
+        .remedy("run as root")
 }
 
 fn prepare(loaded: &mut Loaded, plan: &Plan) -> Result<()> {
@@ -302,6 +340,9 @@ fn course<S: Sink>(
             seconds = second;
             flush(sink);
         }
+        if shared.refused.load(Ordering::Acquire) > 0 {
+            return Err(refused());
+        }
         let failed = shared.panicked.load(Ordering::Acquire) > 0
             || loaded.gone()?.is_some()
             || loaded.ending()?.is_some();
@@ -341,6 +382,9 @@ fn ejected(reason: &str, message: &str) -> Error {
     let remedy = match reason {
         _ if reason.contains("stall") => {
             "run a set that needs less than its processors have, or run it from user space"
+        }
+        _ if message.contains("affinity") => {
+            "leave the affinities of threads as they are during the run (taskset, cpusets)"
         }
         _ if message.contains("hotplug") || message.contains("cpu") => {
             "leave all processors online, or as they are, during the run"

@@ -16,9 +16,10 @@ use model::{
 use policy::plan::Turns;
 use policy::{AnyPlan, KeyedChange, KeyedServers, KeyedSlice, Keys, Place, Policy, Route, Visit};
 
-/// The longest period: the kernel ejects a scheduler under which a task waits for 30 s, and a task
-/// without a job waits for its release.
-pub const LONGEST_PERIOD: Duration = Duration::from_secs(20);
+/// The longest relative deadline: the kernel ejects a scheduler under which a thread waits for a
+/// processor for 30 s, and a job may wait until its deadline. Releases that are further away cost
+/// nothing: until shortly before them a worker sleeps.
+pub const LONGEST_DEADLINE: Duration = Duration::from_secs(20);
 
 /// Shorter quanta are over before they are decided.
 pub const SHORTEST_QUANTUM: Duration = Duration::from_micros(500);
@@ -270,10 +271,11 @@ fn fits(slots: &[CpuId], domains: usize, given: &Given<'_>) -> Result<()> {
                 .at(format!("task {}", set.name(task)))
                 .remedy(remedy))
         };
-        if timing.period > LONGEST_PERIOD {
+        if timing.deadline > LONGEST_DEADLINE {
             return refuse(
-                "runs periods of 20 s at most: the kernel ejects schedulers that let a task wait for 30 s",
-                "give it a shorter period, or run the set from user space",
+                "runs relative deadlines of 20 s at most: the kernel ejects schedulers that let a \
+                 job wait for 30 s",
+                "give it a shorter deadline, or run the set from user space",
             );
         }
         if set.details(task).is_some_and(|d| d.trigger.is_some()) {
@@ -321,4 +323,57 @@ fn rings(platform: &Platform, from: CpuId, slots: &[CpuId]) -> Vec<u64> {
     }
     rings.truncate(MAX_LEVELS);
     rings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Details, Timing};
+    use policy::Setup;
+
+    /// A task of 1 ms with this period, relative deadline and phase, in seconds.
+    fn planned(period: u64, deadline: u64, phase: u64) -> Result<Carried> {
+        let timing = Timing {
+            wcet: Duration::from_millis(1),
+            period: Duration::from_secs(period),
+            deadline: Duration::from_secs(deadline),
+        };
+        let details = Details {
+            phase: Duration::from_secs(phase),
+            ..Details::named("far")
+        };
+        let set = TaskSet::new(vec![(timing, details)])?;
+        let platform = Platform::symmetric(2);
+        let setup = Setup {
+            set: &set,
+            platform: &platform,
+            assignment: None,
+            quantum: Duration::from_millis(1),
+        };
+        let given = Given {
+            set: &set,
+            platform: &platform,
+            enforcement: Enforcement::Off,
+            horizon: Duration::from_secs(1000),
+        };
+        of(
+            "g-edf",
+            &"g-edf".parse::<policy::Spec>()?.plan(&setup)?,
+            &given,
+        )
+    }
+
+    #[test]
+    fn long_deadlines_are_refused_and_long_periods_are_not() {
+        let far = planned(40, 20, 80).unwrap().plan.tasks[0];
+        let seconds = [far.period, far.deadline, far.phase].map(|ns| ns / 1_000_000_000);
+        assert_eq!(seconds, [40, 20, 80]);
+        let refused = planned(40, 21, 0).map(|_| ()).unwrap_err();
+        assert_eq!(refused.place(), "task far");
+        assert!(
+            refused
+                .cause()
+                .contains("relative deadlines of 20 s at most")
+        );
+    }
 }

@@ -2,9 +2,14 @@
 //!
 //! It counts a job that is done in its page, and yields: the program in the kernel takes it off its
 //! processor until the next job has one.
+//!
+//! The kernel ejects a scheduler that lets a thread wait for a processor for 30 s. So a worker whose
+//! next job is released only in a while ([`LONGEST_WAIT`]) sleeps, and is there again before the
+//! release; one whose first job is, comes into the class only then.
 
-use crate::intf::{PAGE, PAGE_CHOSEN, PAGE_DONE, PAGE_GIVEN, PAGE_RELEASE};
-use model::TaskId;
+use crate::engine::clock;
+use crate::intf::{PAGE, PAGE_CHOSEN, PAGE_DONE, PAGE_GIVEN, PAGE_RELEASE, TaskPlan};
+use model::{Duration, TaskId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -15,16 +20,26 @@ use workload::Work;
 /// `SCHED_EXT` of the kernel.
 pub(crate) const SCHED_EXT: i32 = 7;
 
+/// So long a worker may wait for a release in custody. With the longest deadline of a plan it makes
+/// less than the 30 s of the kernel.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// A worker that has slept is there so long before the release.
+const EARLY: Duration = Duration::from_secs(1);
+
 /// What workers and the engine share.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    /// The tasks of the plan.
+    pub tasks: Vec<TaskPlan>,
+    /// No job is released then or later, from time zero on.
+    pub horizon: u64,
     pub pages: Mapping,
     /// By task, its thread.
     pub threads: Vec<AtomicI32>,
     /// Every thread has a number; the engine has told the kernel of them.
     pub there: Barrier,
     pub known: Barrier,
-    /// What `CLOCK_MONOTONIC` reads at time zero.
+    /// What `CLOCK_MONOTONIC` reads at time zero; 0: not known yet.
     pub origin: AtomicU64,
     /// The run is over: work comes back.
     pub stop: AtomicBool,
@@ -37,6 +52,42 @@ pub(crate) struct Shared {
 impl Shared {
     fn word(&self, task: TaskId, at: usize) -> &AtomicU64 {
         self.pages.word(task.index() * PAGE + at)
+    }
+
+    /// Does the worker of a task come into the class only when the jobs of others have begun?
+    pub fn comes_late(&self, task: TaskId) -> bool {
+        self.tasks[task.index()].phase > LONGEST_WAIT.nanos()
+    }
+
+    /// When the worker has to be there for this job, as a reading of `CLOCK_MONOTONIC`; a job at the
+    /// horizon or later there is not.
+    fn needed(&self, task: TaskId, number: u64) -> u64 {
+        let plan = &self.tasks[task.index()];
+        let release = number
+            .saturating_mul(plan.period)
+            .saturating_add(plan.phase);
+        match release < self.horizon {
+            true => (self.origin.load(Ordering::Acquire) + release).saturating_sub(EARLY.nanos()),
+            false => u64::MAX,
+        }
+    }
+
+    /// Sleeps until a reading of `CLOCK_MONOTONIC`, or until the run is over: then the engine wakes
+    /// all workers.
+    fn sleep_until(&self, at: u64) {
+        while !self.stop.load(Ordering::Acquire) {
+            match at.saturating_sub(clock()) {
+                0 => return,
+                left => std::thread::park_timeout(std::time::Duration::from_nanos(left)),
+            }
+        }
+    }
+
+    /// Sleeps until time zero is known, or the run is over.
+    fn sleep_until_known(&self) {
+        while !self.stop.load(Ordering::Acquire) && self.origin.load(Ordering::Acquire) == 0 {
+            std::thread::park();
+        }
     }
 }
 
@@ -62,6 +113,13 @@ pub(crate) fn start(
             let mut latencies = Vec::with_capacity(1 << 10);
             if shared.stop.load(Ordering::Acquire) {
                 return latencies;
+            }
+            if shared.comes_late(task) {
+                shared.sleep_until_known();
+                shared.sleep_until(shared.needed(task, 0));
+                if shared.stop.load(Ordering::Acquire) {
+                    return latencies;
+                }
             }
             if sys::scheduling::set(0, SCHED_EXT, 0).is_err() {
                 first(&shared.refused, task);
@@ -90,8 +148,15 @@ fn live(shared: &Shared, task: TaskId, work: &mut dyn Work, latencies: &mut Vec<
     );
     let mut done = 0;
     loop {
-        // From the second time on it comes back when a job has the processor, or the run is over.
-        std::thread::yield_now();
+        let needed = shared.needed(task, done);
+        let is_known = shared.origin.load(Ordering::Acquire) > 0;
+        if is_known && needed.saturating_sub(clock()) > LONGEST_WAIT.nanos() {
+            shared.sleep_until(needed);
+        } else {
+            // From the second time on it comes back when a job has the processor, or the run is
+            // over.
+            std::thread::yield_now();
+        }
         if shared.stop.load(Ordering::Acquire) {
             return;
         }
@@ -101,7 +166,7 @@ fn live(shared: &Shared, task: TaskId, work: &mut dyn Work, latencies: &mut Vec<
         // Both words are of the job that was given last, which this one is unless it is cut short.
         if chosen.load(Ordering::Acquire) == done + 1 && latencies.len() < KEPT {
             let released = shared.origin.load(Ordering::Acquire) + release.load(Ordering::Acquire);
-            let late = crate::engine::clock().saturating_sub(released);
+            let late = clock().saturating_sub(released);
             latencies.push(u32::try_from(late).unwrap_or(u32::MAX));
         }
         work.job(done, &shared.stop);
