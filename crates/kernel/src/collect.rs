@@ -25,6 +25,8 @@ pub struct Collector {
     pending: Vec<VecDeque<Pending>>,
     last: Instant,
     lost: u64,
+    /// Of those, how many the program in the kernel has told of.
+    told: u64,
 }
 
 impl Collector {
@@ -35,6 +37,7 @@ impl Collector {
             pending: vec![VecDeque::new(); set.len()],
             last: Instant::ZERO,
             lost: 0,
+            told: 0,
         }
     }
 
@@ -82,7 +85,10 @@ impl Collector {
             pending.get_mut(event.task.0 as usize).map(std::mem::take)
         };
         match event.kind {
-            EventKind::Lost => self.lost = self.lost.saturating_add(event.argument),
+            EventKind::Lost => {
+                self.lost = self.lost.saturating_add(event.argument);
+                self.told = self.told.saturating_add(event.argument);
+            }
             EventKind::Release | EventKind::Completion => {
                 let Some(mut jobs) = pending(&mut self.pending) else {
                     return;
@@ -101,10 +107,16 @@ impl Collector {
     }
 
     /// Hands on what is left up to the end, with the misses of jobs that are not complete by then.
-    /// Returns how many events were lost.
-    pub fn finish(mut self, end: Instant, sink: &mut impl Sink) -> u64 {
+    /// `losses`: how many events the program in the kernel has lost; those that it could not tell of
+    /// any more, or only behind the end, are told here. Returns how many events were lost.
+    pub fn finish(mut self, end: Instant, losses: u64, sink: &mut impl Sink) -> u64 {
         self.hand_on_until(end, sink);
         let end = end.max(self.last);
+        let untold = losses.saturating_sub(self.told);
+        if untold > 0 {
+            self.lost += untold;
+            sink.record(Event::lost(end, CpuId::default(), untold));
+        }
         for (task, jobs) in self.pending.iter().enumerate() {
             for job in jobs.iter().filter(|job| job.deadline <= end) {
                 let task = TaskId(task as u32);
@@ -119,13 +131,6 @@ impl Collector {
         }
         sink.record(Event::end(end));
         self.lost
-    }
-
-    /// Says that a processor has lost so many events at the end.
-    pub fn lose(&mut self, at: Instant, cpu: CpuId, count: u64) {
-        if count > 0 {
-            self.waiting.push(Event::lost(at, cpu, count));
-        }
     }
 }
 
@@ -165,7 +170,7 @@ mod tests {
         assert_eq!(times, [0, 5, 6, 8]);
         // What is behind the end is no part of the trace, however late one looks.
         collector.hand_on(at(4 * SETTLED.nanos()), at(30), &mut sink);
-        assert_eq!(collector.finish(at(30), &mut sink), 0);
+        assert_eq!(collector.finish(at(30), 0, &mut sink), 0);
         assert_eq!(
             sink.events[4..],
             [
@@ -182,12 +187,22 @@ mod tests {
         let mut sink = VecSink::default();
         collector.take(&[0; Event::SIZE]);
         collector.take(&[1, 2, 3]);
-        collector.lose(at(4), CpuId(0), 5);
+        collector.take(&Event::lost(at(4), CpuId(0), 5).to_bytes());
+        collector.take(&Event::lost(at(12), CpuId(0), 3).to_bytes());
         collector.take(&Event::idle(at(9), CpuId(0)).to_bytes());
         collector.hand_on(at(SETTLED.nanos() + 9), at(9), &mut sink);
         collector.take(&Event::idle(at(3), CpuId(1)).to_bytes());
-        assert_eq!(collector.finish(at(9), &mut sink), 8);
-        assert_eq!(sink.events[0], Event::lost(at(4), CpuId(0), 5));
-        assert_eq!(sink.events[2], Event::lost(at(9), CpuId(1), 1));
+        // Of ten that the program has lost it has told of five before the end.
+        assert_eq!(collector.finish(at(9), 10, &mut sink), 13);
+        assert_eq!(
+            sink.events,
+            [
+                Event::lost(at(4), CpuId(0), 5),
+                Event::idle(at(9), CpuId(0)),
+                Event::lost(at(9), CpuId(1), 1),
+                Event::lost(at(9), CpuId(0), 5),
+                Event::end(at(9)),
+            ]
+        );
     }
 }

@@ -58,7 +58,7 @@ pub fn run<S: Sink>(
         );
     }
     let Carried { plan, mut machines } = carried;
-    let mut loaded = Loaded::load()?;
+    let mut loaded = Loaded::load(settings.ring)?;
     loaded.set_plan(&plan)?;
     let shared = Arc::new(Shared {
         tasks: plan.tasks.clone(),
@@ -114,7 +114,7 @@ pub fn run<S: Sink>(
     };
     shared.stop.store(true, Ordering::Release);
     let let_go = loaded.end();
-    let (lost, decisions) = (loaded.lost(), loaded.decisions());
+    let (losses, decisions) = (loaded.losses(), loaded.decisions());
     loaded.detach();
     // When it has unloaded the program, the kernel has said why it has ejected it before, if it has.
     let ending = loaded.ending();
@@ -125,13 +125,7 @@ pub fn run<S: Sink>(
         gone,
     } = ended?;
     let_go?;
-    let mut collector = collector.into_inner();
-    for (slot, count) in lost?.into_iter().enumerate() {
-        if let Some(cpu) = plan.cpus.get(slot) {
-            collector.lose(end, CpuId(*cpu), count);
-        }
-    }
-    let lost = collector.finish(end, sink);
+    let lost = collector.into_inner().finish(end, losses?, sink);
     flush(sink);
     if let Some(ending) = ending? {
         return Err(ejected(&ending.reason, &ending.message));

@@ -1,7 +1,7 @@
 //! The program, loaded into the kernel. When this value goes, so does the program, and every task is
 //! of the fair class again; the kernel does the same when this process ends.
 
-use crate::intf::{self, Choice, Ending, MAX_CPUS, MAX_DOMAINS, MAX_TASKS, Plan};
+use crate::intf::{self, Choice, Ending, MAX_DOMAINS, MAX_TASKS, Plan};
 use libbpf_rs::{Link, Map, MapCore, MapFlags, MapMut, Object, ObjectBuilder, ProgramInput};
 use model::{Error, Result, TaskId};
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ static PROGRAM: &[u8] = include_bytes!("bpf/main.bpf.o");
 const PLAN: &str = ".data.plan";
 const PAGES: &str = ".data.pages";
 const ENDING: &str = ".data.ending";
-const LOST: &str = ".data.lost";
+const LOSSES: &str = ".data.losses";
 const DECISIONS: &str = ".data.decisions";
 const INSIDE: &str = ".data.inside";
 const OVER: &str = ".data.over";
@@ -42,15 +42,18 @@ fn failed(what: &str, e: &dyn std::fmt::Display) -> Error {
 }
 
 impl Loaded {
-    /// Loads the program; it schedules nothing yet.
+    /// Loads the program; it schedules nothing yet. `ring`: bytes of the ring of events.
     ///
     /// # Errors
     /// The kernel has no sched_ext, refuses the program, or this process has no right to it.
-    pub fn load() -> Result<Self> {
+    pub fn load(ring: u32) -> Result<Self> {
         let builder = |e: libbpf_rs::Error| failed("read the program for the kernel", &e);
-        let open = ObjectBuilder::default()
+        let mut open = ObjectBuilder::default()
             .open_memory(PROGRAM)
             .map_err(builder)?;
+        for mut map in open.maps_mut().filter(|map| map.name() == EVENTS) {
+            map.set_max_entries(ring).map_err(builder)?;
+        }
         let object = open
             .load()
             .map_err(|e| failed("load the program into the kernel", &e))?;
@@ -59,7 +62,7 @@ impl Loaded {
             (PLAN, Plan::SIZE),
             (PAGES, intf::PAGE * MAX_TASKS),
             (ENDING, Ending::SIZE),
-            (LOST, 8 * MAX_CPUS),
+            (LOSSES, 8),
             (DECISIONS, 8 * MAX_DOMAINS),
             (SEEN, intf::SEEN * MAX_DOMAINS),
             (CHOICES, Choice::SIZE * MAX_DOMAINS),
@@ -180,9 +183,9 @@ impl Loaded {
         Ok(word.map_or(0, u32::from_ne_bytes))
     }
 
-    /// By slot, how many events were lost since the last one.
-    pub fn lost(&self) -> Result<Vec<u64>> {
-        self.words(LOST)
+    /// How many events were lost as the ring was full.
+    pub fn losses(&self) -> Result<u64> {
+        Ok(self.words(LOSSES)?.iter().sum())
     }
 
     /// How often domains have decided, all together.

@@ -10,6 +10,9 @@ pub struct Settings {
     pub release_at: Option<u64>,
     /// How long it is waited for jobs that were told to end.
     pub to_end: Duration,
+    /// Bytes of the ring that events come through, a power of two and 4096 at least. An event takes
+    /// 40. Those that find it full are lost.
+    pub ring: u32,
 }
 
 impl Default for Settings {
@@ -17,6 +20,7 @@ impl Default for Settings {
         Settings {
             release_at: None,
             to_end: Duration::from_secs(5),
+            ring: 1 << 24,
         }
     }
 }

@@ -29,6 +29,12 @@ static __always_inline bool put(u64 time, u64 job, u64 argument, u64 rest)
 	return true;
 }
 
+static __always_inline void lose(u32 cpu)
+{
+	__sync_fetch_and_add(&lost[cpu & (MAX_CPUS - 1)], 1);
+	__sync_fetch_and_add(&losses, 1);
+}
+
 /* Writes an event of a processor, or counts that it is lost. What was lost before is told first. */
 static __always_inline void tell(u64 time, u32 cpu, u32 kind, u32 task, u64 job, u64 argument, u32 flags)
 {
@@ -40,13 +46,13 @@ static __always_inline void tell(u64 time, u32 cpu, u32 kind, u32 task, u64 job,
 	count = lost[cpu];
 	if (count) {
 		if (!put(time, 0, count, rest_of(NO_TASK, cpu, LOST, 0))) {
-			__sync_fetch_and_add(&lost[cpu], 1);
+			lose(cpu);
 			return;
 		}
 		__sync_fetch_and_sub(&lost[cpu], count);
 	}
 	if (!put(time, job, argument, rest_of(task, cpu, kind, flags)))
-		__sync_fetch_and_add(&lost[cpu], 1);
+		lose(cpu);
 }
 
 /* The stamp of what is noted under the lock of a domain: later than all before, so that what is

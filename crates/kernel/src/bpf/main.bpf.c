@@ -691,6 +691,7 @@ s32 BPF_PROG(warmset_init)
 		struct task *t = &tasks[at(i)];
 
 		t->link = t->on = t->last = t->seen = NONE;
+		t->home = home_of(at(i), 0);
 	}
 	bpf_for(i, 0, MAX_CPUS) {
 		cpus[i % MAX_CPUS].link = NONE;
@@ -794,7 +795,6 @@ int warmset_start(struct request *request)
 	bpf_for(i, 0, 2 * plan.tasks) {
 		u32 index = at(i / 2), turn = i & 1;
 
-		tasks[index].home = home_of(index, 0);
 		if (plan.task[index].home[turn] != domain)
 			continue;
 		await(index, turn, 0);

@@ -204,7 +204,9 @@ struct ending ending SEC(".data.ending");
 struct seen seen[MAX_DOMAINS] SEC(".bss.seen");
 struct choice choices[MAX_DOMAINS] SEC(".bss.choices");
 /* By slot, events that were lost since the last one. */
-u64 lost[MAX_CPUS] SEC(".data.lost");
+u64 lost[MAX_CPUS];
+/* Events that were lost, ever. */
+u64 losses SEC(".data.losses");
 /* By domain, how often it has decided. */
 u64 decisions[MAX_DOMAINS] SEC(".data.decisions");
 struct task tasks[MAX_TASKS];
