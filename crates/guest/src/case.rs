@@ -1,14 +1,18 @@
 //! What is tried in the guest: lines of a file, each a case.
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
-//! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME]`: the set is `random:N:U:SEED`, N tasks of total
+//! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME]
+//! [ring=SIZE] [stuck=TASK] [waits=TIME]`: the set is `random:N:U:SEED`, N tasks of total
 //! utilization U with periods from 10 ms to 60 ms; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`, each
 //! task by itself; or the name of a file of the guest. Each task
 //! has a working set of that size. Decisions may be overdue by `tolerance`, those of a thousand but
 //! one by `usual`; without a word by what the judge allows every case. A case whose name begins
 //! with `sim-` is compared with the simulator, by so many decisions at least (`decisions`). It runs
 //! on the processors `cpus` alone; once in `change`, the nice values and affinities of all its
-//! threads are changed from outside.
+//! threads are changed from outside. With a `ring` events come through one of that size, which is to
+//! be too small: the run and its trace have to say how many are lost. The first job of the task
+//! `stuck`, counted from 1, never comes to its end. With `waits` ordinary threads want all processors,
+//! and none may be kept from its own for longer; that jobs come late then is no matter of the case.
 
 use generate::{Amount, Method, Range, Recipe};
 use model::{Bytes, CpuSet, Details, Duration, Enforcement, Error, Ratio, Result, TaskSet, Timing};
@@ -44,6 +48,12 @@ pub struct Case {
     pub cpus: Option<CpuSet>,
     /// Once in so long, nice values and affinities of the run's threads are changed from outside.
     pub change: Option<Duration>,
+    /// How large the ring of events is, where events are to be lost.
+    pub ring: Option<Bytes>,
+    /// The task, from 0, whose first job never comes to its end.
+    pub stuck: Option<usize>,
+    /// For how long an ordinary thread may be kept from its processor.
+    pub waits: Option<Duration>,
 }
 
 /// Reads a file of cases. Empty lines and those that begin with `#` say nothing.
@@ -79,6 +89,9 @@ fn one(line: &str) -> Result<Case> {
         decisions: 1,
         cpus: None,
         change: None,
+        ring: None,
+        stuck: None,
+        waits: None,
     };
     for word in words {
         match word.split_once('=') {
@@ -88,6 +101,12 @@ fn one(line: &str) -> Result<Case> {
             Some(("wss", size)) => case.wss = Some(size.parse()?),
             Some(("tolerance", time)) => case.tolerance = Some(time.parse()?),
             Some(("usual", time)) => case.usual = Some(time.parse()?),
+            Some(("stuck", task)) => {
+                let task: usize = task.parse().map_err(|_| bad())?;
+                case.stuck = Some(task.checked_sub(1).ok_or_else(bad)?);
+            }
+            Some(("waits", most)) => case.waits = Some(most.parse()?),
+            Some(("ring", size)) => case.ring = Some(size.parse()?),
             Some(("cpus", cpus)) => case.cpus = Some(cpus.parse()?),
             Some(("change", every)) => case.change = Some(every.parse()?),
             Some(("decisions", least)) => case.decisions = least.parse().map_err(|_| bad())?,
@@ -196,7 +215,7 @@ mod tests {
         let given = cases[1].tasks(|_| unreachable!()).unwrap();
         assert_eq!(given.timings(), set.timings());
         assert_eq!(given.wss(TaskId(4)), Some(Bytes::from_mib(2)));
-        let line = "z p-edf 90s tasks:1ms/10ms,2ms/40s/1s+80s cpus=0-2 change=3ms";
+        let line = "z p-edf 90s tasks:1ms/10ms,2ms/40s/1s+80s cpus=0-2 change=3ms stuck=2";
         let case = &read(line).unwrap()[0];
         let set = case.tasks(|_| unreachable!()).unwrap();
         let second = set.timings()[1];
@@ -205,10 +224,11 @@ mod tests {
         assert_eq!(set.details(TaskId(1)).unwrap().phase, seconds(80));
         assert_eq!(set.timings()[0].deadline, Duration::from_millis(10));
         assert_eq!(case.cpus.as_ref().map(model::CpuSet::len), Some(3));
-        assert_eq!(case.change, ms(3));
+        assert_eq!((case.change, case.stuck), (ms(3), Some(1)));
         for bad in [
             "x g-edf 1s",
             "x g-edf 1s tasks:1ms",
+            "x g-edf 1s tasks:1ms/10ms stuck=0",
             "x g-edf 1s tasks:1ms/10ms+soon",
             "x g-edf 1s random:5",
             "x y 1s z",

@@ -4,7 +4,7 @@
 use crate::archive;
 use crate::case::{self, Case};
 use crate::commands;
-use crate::ordinary::Look;
+use crate::ordinary::{Look, Waits};
 use crate::outside;
 use crate::rounds;
 use analyze::assign::{self, How};
@@ -21,7 +21,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Instant;
-use trace::{FileSink, Header, Origin, Stage};
+use trace::{EventKind, FileSink, Header, Origin, Reader, Stage, VecSink};
 use workload::spin::Spin;
 use workload::{Clocked, Work};
 
@@ -37,6 +37,8 @@ const LOOK: Duration = Duration::from_micros(50);
 /// How long a run waits for jobs that were told to end: a few of their lengths. One that never does
 /// is among the faults.
 const TO_END: Duration = Duration::from_millis(500);
+/// How long the threads of a run take to come into the class, at the most.
+const COME_IN: Duration = Duration::from_millis(40);
 /// How long a process may take to come to its end, besides its horizon.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -138,6 +140,13 @@ fn watched(case: &Case, look: &Look) -> Result<()> {
         }
         let _ = child.kill();
     }
+    let waits = match case.waits {
+        // Its threads have come into the class a moment later.
+        Some(_) if rounds::loaded(&mut child) && ended(&mut child, COME_IN).is_none() => {
+            Some(Waits::begin(look))
+        }
+        _ => None,
+    };
     let patience = PATIENCE.saturating_add(case.horizon);
     let status = match case.change {
         Some(every) => outside::change_all(&mut child, every, patience),
@@ -150,6 +159,21 @@ fn watched(case: &Case, look: &Look) -> Result<()> {
     };
     if !status.success() && case.kill.is_none() {
         return failed(format!("it ended with {status}"));
+    }
+    if let Some(most) = case.waits {
+        let Some(waits) = waits else {
+            return failed("it ended before anybody could wait".to_owned());
+        };
+        let (longest, cpu) = waits.longest()?;
+        println!(
+            "guest: {}: an ordinary thread waited for {longest:.1?} at most",
+            case.name
+        );
+        if longest.as_nanos() > u128::from(most.nanos()) {
+            return failed(format!(
+                "an ordinary thread was kept from processor {cpu} for {longest:.1?}, {most} may be"
+            ));
+        }
     }
     look.again()
 }
@@ -183,9 +207,34 @@ pub fn run(name: &str) -> Result<()> {
     let Some(case) = cases.iter().find(|case| case.name == name) else {
         return Err(Error::new(format!("there is no case `{name}`")));
     };
-    match one(case, &trace_of(case), |_, work| work)?.lost {
-        0 => Ok(()),
-        lost => Err(Error::new(format!("{lost} events are lost"))),
+    let path = trace_of(case);
+    let change = |task: usize, work: Box<dyn Work>| match case.stuck == Some(task) {
+        true => rounds::never_ends(work),
+        false => work,
+    };
+    let lost = one(case, &path, change)?.lost;
+    if case.waits.is_some() {
+        // Where ordinary threads have all processors, no decision is carried out in time.
+        let _ = fs::remove_file(&path);
+    }
+    match (lost, case.ring) {
+        (0, None) => Ok(()),
+        (0, Some(ring)) => Err(Error::new(format!("no event is lost in a ring of {ring}"))),
+        (lost, None) => Err(Error::new(format!("{lost} events are lost"))),
+        (lost, Some(_)) => {
+            let mut all = VecSink::default();
+            Reader::open(&path)?.replay(&mut all)?;
+            let losses = all.events.iter().filter(|e| e.kind == EventKind::Lost);
+            let told: u64 = losses.map(|e| e.argument).sum();
+            // It is no trace to be judged: what follows from lost events is no matter of this test.
+            let _ = fs::remove_file(&path);
+            match told == lost {
+                true => Ok(()),
+                false => Err(Error::new(format!(
+                    "the trace tells of {told} lost events, and the run of {lost}"
+                ))),
+            }
+        }
     }
 }
 
@@ -230,6 +279,7 @@ pub(crate) fn one(
     let works = works.map(|(task, work)| change(task, work)).collect();
     let settings = kernel::Settings {
         to_end: TO_END,
+        ring: (case.ring).map_or(kernel::Settings::default().ring, |ring| ring.get() as u32),
         ..kernel::Settings::default()
     };
     let outcome = kernel::run(plan, &set, works, &settings, &Silent, &mut sink, |_| {})?;

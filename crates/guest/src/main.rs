@@ -82,6 +82,16 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
                 case.name,
                 case.policy.to_string()
             );
+        } else if case.ring.is_some() || case.waits.is_some() {
+            let what = match case.ring {
+                Some(_) => "events are lost and counted",
+                None => "ordinary threads have their processors",
+            };
+            println!(
+                "{:<16} {:<10} {what}: {result}",
+                case.name,
+                case.policy.to_string()
+            );
         } else if names.contains(&format!("{}.wtrace", case.name)) {
             let limits = judge::Limits {
                 tolerance: case.tolerance.unwrap_or(limits.tolerance),

@@ -1,13 +1,16 @@
 //! Does the machine schedule ordinary programs as it did before?
 //!
 //! [`Look::first`] notes how long a piece of work takes on each processor, and how two threads share
-//! one; [`Look::again`] asks the same later, and whether anything of sched_ext is left.
+//! one; [`Look::again`] asks the same later, and whether anything of sched_ext is left. [`Waits`]
+//! notes for how long an ordinary thread was kept from its processor while a run went on.
 
 use machine::realtime;
 use model::{CpuId, CpuSet, Error, Result};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long two threads share a processor.
@@ -83,6 +86,75 @@ impl Look {
         }
         Ok(())
     }
+}
+
+/// First a thread never gives its processor away for so long, as what is starved by it is helped by
+/// the kernel once a second.
+const ALL_THE_TIME: Duration = Duration::from_millis(1500);
+/// Then it works and sleeps in turn.
+const WORKS: Duration = Duration::from_millis(20);
+const SLEEPS: Duration = Duration::from_millis(5);
+
+/// Ordinary threads, one on each processor, each of which notes for how long it was kept from it:
+/// from one look at the clock to the next, or from the end of a sleep to the first instruction.
+pub(crate) struct Waits {
+    stop: Arc<AtomicBool>,
+    threads: Vec<(CpuId, JoinHandle<Result<Duration>>)>,
+}
+
+impl Waits {
+    /// Lets them begin, on all processors of a machine.
+    pub(crate) fn begin(look: &Look) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let start = |cpu| {
+            let stop = Arc::clone(&stop);
+            (cpu, std::thread::spawn(move || longest_wait(cpu, &stop)))
+        };
+        let threads = look.cpus.iter().map(start).collect();
+        Waits { stop, threads }
+    }
+
+    /// Ends them. Returns the longest time of all, and on which processor it was.
+    ///
+    /// # Errors
+    /// One of them could not run where it was to.
+    pub(crate) fn longest(mut self) -> Result<(Duration, CpuId)> {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut longest = (Duration::ZERO, CpuId(0));
+        for (cpu, thread) in self.threads.drain(..) {
+            let waited = thread
+                .join()
+                .unwrap_or_else(|_| Err(Error::new("it panicked")))?;
+            longest = longest.max((waited, cpu));
+        }
+        Ok(longest)
+    }
+}
+
+impl Drop for Waits {
+    /// What comes after it has the processors for itself.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn longest_wait(cpu: CpuId, stop: &AtomicBool) -> Result<Duration> {
+    pin(cpu)?;
+    let (mut longest, mut last) = (Duration::ZERO, Instant::now());
+    let mut turn = ALL_THE_TIME;
+    while !stop.load(Ordering::Relaxed) {
+        let begun = Instant::now();
+        while begun.elapsed() < turn && !stop.load(Ordering::Relaxed) {
+            (0..1000).fold(1, |value, _| step(value));
+            let now = Instant::now();
+            longest = longest.max(now - last);
+            last = now;
+        }
+        turn = WORKS;
+        last = Instant::now() + SLEEPS;
+        std::thread::sleep(SLEEPS);
+    }
+    Ok(longest)
 }
 
 fn online() -> Result<CpuSet> {

@@ -82,7 +82,7 @@ fn play(seed: u64, round: &Round) -> Result<&'static str> {
 }
 
 /// Waits until the kernel lets the program schedule; `false`: the process has ended before.
-fn loaded(child: &mut Child) -> bool {
+pub(crate) fn loaded(child: &mut Child) -> bool {
     loop {
         match fs::read_to_string("/sys/kernel/sched_ext/state") {
             Ok(state) if state.trim() == "enabled" => return true,
@@ -169,6 +169,15 @@ fn faulty(round: &Round, work: Box<dyn Work>) -> Box<dyn Work> {
         }),
         _ => work,
     }
+}
+
+/// The same work, but that its first job never comes to its end.
+pub(crate) fn never_ends(work: Box<dyn Work>) -> Box<dyn Work> {
+    Box::new(Faulty {
+        work,
+        job: 0,
+        fault: Fault::NeverYields,
+    })
 }
 
 /// Work that goes wrong in one of its jobs.
