@@ -1,7 +1,9 @@
 #!/bin/sh
 # Compiles the program for the kernel with the fetched clang. The same source and the same tools
 # give the same bytes wherever it is done: no path of the machine is in them.
-# Usage: sh crates/kernel/guest/bpf.sh DIRECTORY OUTPUT
+# Usage: sh crates/kernel/guest/bpf.sh DIRECTORY OUTPUT; OUTPUT.made, which goes beside it, says by
+# which compiler it was made, from which sources, and what came out. A test of the crate compares
+# that with the sources.
 set -eu
 fetched=$(cd "$1" && pwd)
 output=$2
@@ -15,3 +17,9 @@ trap 'rm -f "$whole"' EXIT
     -fdebug-compilation-dir=. -ffile-prefix-map="$fetched"=fetched -c main.bpf.c -o "$whole")
 # Leaves out what only a debugger reads, and each type that is there twice.
 sh "$here/tool.sh" "$fetched" bpftool gen object "$output" "$whole"
+# `sha256sum --check` reads these lines.
+{
+    sh "$here/tool.sh" "$fetched" clang --version | sed -n '1s/^/# /p'
+    (cd "$here/../src/bpf" && sha256sum *.c *.h)
+    sha256sum <"$output" | sed 's/-$/main.bpf.o/'
+} >"$output.made"

@@ -2,21 +2,20 @@
 # Fetches what a guest with sched_ext is made of, and installs none of it: a kernel of Debian, QEMU,
 # clang and bpftool are unpacked below a directory, and are started by their own loader.
 # Usage: sh crates/kernel/guest/fetch.sh [DIRECTORY]; MIRROR names another mirror of Debian.
+#
+# Each package is the one that `pins` names: part, name, version, SHA-256. A mirror drops a version
+# when a newer one comes. UNPINNED=yes then takes the versions that the mirror has, KERNEL names
+# another kernel, and DIRECTORY/pins says what was fetched: as a new `pins` it pins that.
 # Exit status 3: something that this needs is not here; the last line says what.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 into=${1:-target/kernel}
-# A stable release: its versions change with point releases only. The kernel is one exactly.
+pins="$here/pins"
+# The compiler and the emulator are of the newer release. The static libraries go into the loader;
+# those of the older release link on both.
 suite=trixie
-kernel=linux-binary-7.0.13+deb13-cloud-amd64
-kernel_sha256=7e2f91866f9d857e5b08fcd915491b4cff79fbe51cdcb081b42658612074a552
-tools="qemu-system-x86 clang-19 bpftool"
-# Its headers alone.
-headers=libbpf-dev
-# Its static libraries go into the loader; those of the older release link on both.
 old_suite=bookworm
-libraries="libelf-dev zlib1g-dev"
 
 missing() {
     echo "could not fetch a guest: $1" >&2
@@ -24,7 +23,8 @@ missing() {
 }
 
 stamp="$into/fetched"
-wanted="$suite $kernel $kernel_sha256 $tools $headers $old_suite $libraries"
+wanted="pinned $(cksum <"$pins")"
+[ "${UNPINNED:-}" = yes ] && wanted="not pinned ${KERNEL:-}"
 if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then exit 0; fi
 [ "$(uname -m)" = x86_64 ] || missing "this machine is no x86-64"
 for program in apt-get dpkg-deb sha256sum; do
@@ -47,28 +47,65 @@ apt_of() {
     # shellcheck disable=SC2086 # names of suites
     apt_apart "$into/apt/$1" amd64 "$mirror" "$keys" $2 ||
         missing "the package lists of $1 do not come: is there a network?"
+    rm -f "$root"/cache/archives/*.deb
 }
 
-# unpack DIRECTORY: every package that was fetched last.
+# download PACKAGE…: of the versions that are named.
+download() {
+    (cd "$root/cache/archives" && apt-get -qq download "$@") && return
+    gone=
+    for package in "$@"; do
+        apt-get -qq --print-uris download "$package" >/dev/null 2>&1 || gone="$gone $package"
+    done
+    [ -z "$gone" ] || missing "the mirror has these no more:$gone; name as MIRROR one that has them, \
+or give UNPINNED=yes to take what is there instead"
+    missing "not all packages come: is there a network?"
+}
+
+# part NAME: fetches the packages of this part as they are pinned, and unpacks them.
+part() {
+    # shellcheck disable=SC2046 # names of packages
+    download $(awk -v part="$1" '$1 == part { print $2 "=" $3 }' "$pins")
+    for package in "$root"/cache/archives/*.deb; do
+        sum=$(sha256sum <"$package" | cut -d' ' -f1)
+        grep -q "^$1 .* $sum\$" "$pins" ||
+            missing "$(basename "$package") is not the one that is pinned: its SHA-256 is $sum"
+    done
+    unpack "$1"
+}
+
+# unpack NAME: every package that was fetched last, into the directory of this part.
 unpack() {
     for package in "$root"/cache/archives/*.deb; do
-        dpkg-deb -x "$package" "$1"
+        dpkg-deb -x "$package" "$into/$1"
+        echo "$1 $(dpkg-deb -W --showformat '${Package} ${Version}' "$package")" \
+            "$(sha256sum <"$package" | cut -d' ' -f1)" >>"$into/pins"
     done
     rm -f "$root"/cache/archives/*.deb
 }
 
-rm -rf "$into/tools" "$into/libraries" "$into/linux"
-apt_of "$suite" "$suite $suite-backports"
-(cd "$root/cache/archives" && apt-get -qq download "$kernel") || missing "no package $kernel comes"
-echo "$kernel_sha256  $(ls "$root"/cache/archives/$kernel*.deb)" | sha256sum --check --quiet ||
-    missing "the package $kernel is not the one that was tried"
-unpack "$into/linux"
-# shellcheck disable=SC2086 # names of packages
-apt-get -qq -y --download-only install $tools >/dev/null || missing "not all of $tools comes"
-(cd "$root/cache/archives" && apt-get -qq download "$headers") || missing "no package $headers comes"
-unpack "$into/tools"
-apt_of "$old_suite" "$old_suite"
-# shellcheck disable=SC2086
-(cd "$root/cache/archives" && apt-get -qq download $libraries) || missing "not all of $libraries comes"
-unpack "$into/libraries"
+rm -rf "$into/tools" "$into/libraries" "$into/linux" "$into/pins"
+if [ "${UNPINNED:-}" != yes ]; then
+    apt_of "$suite" "$suite $suite-backports"
+    part linux
+    part tools
+    apt_of "$old_suite" "$old_suite"
+    part libraries
+else
+    echo "fetching what the mirror has, which need not be what was tried" >&2
+    apt_of "$suite" "$suite $suite-backports"
+    kernel=${KERNEL:-$(awk '$1 == "linux" { print $2 }' "$pins")}
+    apt-cache show "$kernel" >/dev/null 2>&1 || missing "the mirror has no $kernel; name as KERNEL \
+one of these: $(apt-cache pkgnames linux-binary- | grep -e '-cloud-amd64$' | sort -V | tr '\n' ' ')"
+    download "$kernel"
+    unpack linux
+    apt-get -qq -y --download-only install qemu-system-x86 clang-19 bpftool >/dev/null ||
+        missing "not all tools come: is there a network?"
+    # Its headers alone.
+    download libbpf-dev
+    unpack tools
+    apt_of "$old_suite" "$old_suite"
+    download libelf-dev zlib1g-dev
+    unpack libraries
+fi
 echo "$wanted" >"$stamp"

@@ -31,7 +31,7 @@ $limit sh "$here/fetch.sh" "$fetched" 2>"$fetched/fetch.log" || {
 }
 step "compiling the program for the kernel"
 sh "$here/bpf.sh" "$fetched" "$fetched/main.bpf.o"
-if ! cmp "$fetched/main.bpf.o" "$program"; then
+if ! cmp "$fetched/main.bpf.o" "$program" || ! cmp "$fetched/main.bpf.o.made" "$program.made"; then
     echo "kernel: $program is not what its source gives: make kernel-program"
     exit 1
 fi
