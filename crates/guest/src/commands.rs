@@ -110,16 +110,16 @@ const CALLS: [Call; 10] = [
     Call {
         name: "refused",
         set: SET,
-        line: "run SET --engine kernel --policy g-fifo",
+        line: "run SET --engine kernel --policy g-edf:quantum=100us",
         status: &[2],
-        says: &["the engine in the kernel cannot run `g-fifo`"],
+        says: &["the engine in the kernel cannot run `g-edf:quantum=100us`"],
     },
     Call {
         name: "auto-refused",
         set: SET,
-        line: "run SET --engine auto --policy g-fifo --preflight",
-        status: &[0],
-        says: &["from user space: the engine in the kernel cannot run `g-fifo`"],
+        line: "run SET --engine auto --policy g-edf:quantum=100us --preflight",
+        status: &[0, 2],
+        says: &["from user space: the engine in the kernel cannot run `g-edf:quantum=100us`"],
     },
 ];
 

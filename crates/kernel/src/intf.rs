@@ -22,6 +22,28 @@ pub const MAX_NUMBER: usize = 1024;
 /// No domain.
 pub const NOBODY: u32 = u32::MAX;
 
+/// What orders jobs of one class before the tie does (`policy::KeyedBy`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Keyed {
+    /// The absolute deadline.
+    #[default]
+    Deadline = 0,
+    /// Nothing.
+    Priority = 1,
+    /// The release.
+    Release = 2,
+}
+
+impl From<policy::KeyedBy> for Keyed {
+    fn from(by: policy::KeyedBy) -> Self {
+        match by {
+            policy::KeyedBy::Deadline => Keyed::Deadline,
+            policy::KeyedBy::Priority => Keyed::Priority,
+            policy::KeyedBy::Release => Keyed::Release,
+        }
+    }
+}
+
 /// One task of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct TaskPlan {
@@ -42,8 +64,8 @@ pub struct TaskPlan {
     pub home: [u32; 2],
     /// Of two jobs with one class and priority that of the lesser tie goes first.
     pub tie: u32,
-    /// Not the deadline orders jobs, but the tie alone.
-    pub fixed: bool,
+    /// What orders jobs of one class before the tie does.
+    pub keyed: Keyed,
     /// Jobs of a lesser class go before all of others.
     pub class: u32,
     /// How many slices a job has; 0: it is whole.
@@ -159,8 +181,8 @@ impl Plan {
             for word in times.into_iter().chain([task.part, task.whole]) {
                 long(&mut bytes, word);
             }
-            let (fixed, [first, second]) = (u32::from(task.fixed), task.home);
-            for word in [first, second, task.tie, fixed, task.class, task.parts] {
+            let (keyed, [first, second]) = (task.keyed as u32, task.home);
+            for word in [first, second, task.tie, keyed, task.class, task.parts] {
                 short(&mut bytes, word);
             }
             short(&mut bytes, task.server);

@@ -1,8 +1,8 @@
 //! A policy's plan as data for the program in the kernel.
 //!
 //! What can be said so: policies that do nothing but choose the first jobs of each domain by class,
-//! deadline and tie ([`policy::Keys`]), on domains that a task leaves between jobs or slices only; or
-//! for each processor by the server that it serves. Policies that decide at quanta are decided by
+//! deadline or release, and tie ([`policy::Keys`]), on domains that a task leaves between jobs or
+//! slices only; or for each processor by the server that it serves. Policies that decide at quanta are decided by
 //! their own state machines ([`crate::quanta`]). Everything else is refused with the reason.
 
 use crate::intf::{
@@ -60,7 +60,7 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
         .remedy("run it from user space: leave `--engine` out"))
     };
     let quantum = parts.quantum.map_or(0, Duration::nanos);
-    let none = Keys::none(given.set.len());
+    let none = Keys::none();
     let keys = match parts.domains.first().and_then(|(_, keys)| keys.as_ref()) {
         Some(keys) => keys,
         None if quantum > 0 => &none,
@@ -140,8 +140,8 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
                     t if t.first == t.second => [t.first.0, NOBODY],
                     t => [t.first.0, t.second.0],
                 },
-                tie: keys.tie[index],
-                fixed: !keys.by_deadline,
+                tie: keys.tie.get(index).copied().unwrap_or(index as u32),
+                keyed: keys.by.into(),
                 class: keys.class.get(index).copied().unwrap_or(0),
                 server: keys.servers.as_ref().map_or(0, |s| s.server_of[index].0),
                 parts: keys
@@ -328,11 +328,31 @@ fn rings(platform: &Platform, from: CpuId, slots: &[CpuId]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::intf::Keyed;
     use model::{Details, Timing};
     use policy::Setup;
 
+    /// The plan of a policy for a set on two processors.
+    fn planned(policy: &str, set: &TaskSet) -> Result<intf::Plan> {
+        let platform = Platform::symmetric(2);
+        let setup = Setup {
+            set,
+            platform: &platform,
+            assignment: None,
+            quantum: Duration::from_millis(1),
+        };
+        let given = Given {
+            set,
+            platform: &platform,
+            enforcement: Enforcement::Off,
+            horizon: Duration::from_secs(1000),
+        };
+        let plan = policy.parse::<policy::Spec>()?.plan(&setup)?;
+        of(policy, &plan, &given).map(|carried| carried.plan)
+    }
+
     /// A task of 1 ms with this period, relative deadline and phase, in seconds.
-    fn planned(period: u64, deadline: u64, phase: u64) -> Result<Carried> {
+    fn far(period: u64, deadline: u64, phase: u64) -> TaskSet {
         let timing = Timing {
             wcet: Duration::from_millis(1),
             period: Duration::from_secs(period),
@@ -342,38 +362,33 @@ mod tests {
             phase: Duration::from_secs(phase),
             ..Details::named("far")
         };
-        let set = TaskSet::new(vec![(timing, details)])?;
-        let platform = Platform::symmetric(2);
-        let setup = Setup {
-            set: &set,
-            platform: &platform,
-            assignment: None,
-            quantum: Duration::from_millis(1),
-        };
-        let given = Given {
-            set: &set,
-            platform: &platform,
-            enforcement: Enforcement::Off,
-            horizon: Duration::from_secs(1000),
-        };
-        of(
-            "g-edf",
-            &"g-edf".parse::<policy::Spec>()?.plan(&setup)?,
-            &given,
-        )
+        TaskSet::new(vec![(timing, details)]).unwrap()
     }
 
     #[test]
     fn long_deadlines_are_refused_and_long_periods_are_not() {
-        let far = planned(40, 20, 80).unwrap().plan.tasks[0];
-        let seconds = [far.period, far.deadline, far.phase].map(|ns| ns / 1_000_000_000);
+        let task = planned("g-edf", &far(40, 20, 80)).unwrap().tasks[0];
+        let seconds = [task.period, task.deadline, task.phase].map(|ns| ns / 1_000_000_000);
         assert_eq!(seconds, [40, 20, 80]);
-        let refused = planned(40, 21, 0).map(|_| ()).unwrap_err();
+        let refused = planned("g-edf", &far(40, 21, 0)).unwrap_err();
+        let limit = "relative deadlines of 20 s at most";
         assert_eq!(refused.place(), "task far");
-        assert!(
-            refused
-                .cause()
-                .contains("relative deadlines of 20 s at most")
-        );
+        assert!(refused.cause().contains(limit), "{refused}");
+    }
+
+    #[test]
+    fn what_orders_jobs_is_part_of_the_plan() {
+        let ms = Duration::from_millis;
+        let timings = [(2, 10), (3, 20)].map(|(c, t)| Timing::implicit(ms(c), ms(t)));
+        let set = TaskSet::from_timings(timings.to_vec()).unwrap();
+        for (policy, keyed, ties) in [
+            ("g-edf", Keyed::Deadline, [1, 0]),
+            ("g-fp:rm", Keyed::Priority, [0, 1]),
+            ("g-fifo", Keyed::Release, [0, 1]),
+        ] {
+            let tasks = planned(policy, &set).unwrap().tasks;
+            assert!(tasks.iter().all(|task| task.keyed == keyed), "{policy}");
+            assert_eq!([tasks[0].tie, tasks[1].tie], ties, "{policy}");
+        }
     }
 }

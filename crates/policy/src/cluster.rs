@@ -12,7 +12,7 @@ use crate::place::{Nearness, Places};
 use crate::quantum::Quanta;
 use crate::queue::{Queue, is_nobody, task_of};
 use crate::tournament::{Tree, select_key};
-use crate::{Decisions, Event, Job, Keys, Place, Policy};
+use crate::{Decisions, Event, Job, KeyedBy, Keys, Place, Policy};
 use model::{Duration, Instant, TaskId};
 use std::hint::select_unpredictable;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub trait Rank {
 
     /// The same order as data; `None`: it cannot be said so.
     ///
-    /// Override it where the key is made of a class, the deadline and a tie.
+    /// Override it where the key is made of a class, the deadline or release, and a tie.
     fn keys(&self) -> Option<Keys> {
         None
     }
@@ -68,11 +68,8 @@ impl Rank for Edf {
 
     fn keys(&self) -> Option<Keys> {
         Some(Keys {
-            by_deadline: true,
-            class: Vec::new(),
             tie: self.tie.to_vec(),
-            slices: Vec::new(),
-            servers: None,
+            ..Keys::by(KeyedBy::Deadline)
         })
     }
 }
@@ -100,11 +97,8 @@ impl Rank for Fixed {
 
     fn keys(&self) -> Option<Keys> {
         Some(Keys {
-            by_deadline: false,
-            class: Vec::new(),
             tie: self.level.to_vec(),
-            slices: Vec::new(),
-            servers: None,
+            ..Keys::by(KeyedBy::Priority)
         })
     }
 }

@@ -1,10 +1,10 @@
 //! The order of jobs as data: for engines that carry a plan out where no state machine of this crate
 //! runs, such as within the kernel.
 //!
-//! Of two jobs that of the lesser class goes first; of equal ones, where the order is by deadline,
-//! that of the earlier absolute deadline; then that of the lesser tie. No two tasks of a set have
-//! one tie. The ready jobs of highest priority have the processors of a domain as
-//! [`Cluster`](crate::cluster::Cluster) says.
+//! Of two jobs that of the lesser class goes first; of equal ones that of the earlier deadline or
+//! release, where the order is by one of them ([`KeyedBy`]); then that of the lesser tie. No two
+//! tasks of a set have one tie. The ready jobs of highest priority have the processors of a domain
+//! as [`Cluster`](crate::cluster::Cluster) says.
 
 use crate::{DomainId, Place, ServerId};
 use model::Duration;
@@ -48,14 +48,25 @@ pub struct KeyedServers {
     pub changes: Vec<KeyedChange>,
 }
 
+/// What comes before the tie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyedBy {
+    /// The absolute deadline: the earlier one goes first.
+    Deadline,
+    /// Nothing: the tie is the priority of the task.
+    Priority,
+    /// The release: the earlier one goes first.
+    Release,
+}
+
 /// The order of the jobs of one set, by task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keys {
-    /// Does the deadline come before the tie?
-    pub by_deadline: bool,
+    /// What comes before the tie.
+    pub by: KeyedBy,
     /// The class of the jobs of each task; empty: all are of one.
     pub class: Vec<u32>,
-    /// The tie of each task.
+    /// The tie of each task; empty: its index.
     pub tie: Vec<u32>,
     /// The slices of each task whose jobs are split, none of others; empty: no job is split.
     pub slices: Vec<Vec<KeyedSlice>>,
@@ -65,11 +76,16 @@ pub struct Keys {
 
 impl Keys {
     /// No order: of the tasks of a policy that decides at quanta, by itself.
-    pub fn none(tasks: usize) -> Self {
+    pub fn none() -> Self {
+        Keys::by(KeyedBy::Deadline)
+    }
+
+    /// The order of jobs of one class, by this and the index of the task; none is split.
+    pub fn by(by: KeyedBy) -> Self {
         Keys {
-            by_deadline: true,
+            by,
             class: Vec::new(),
-            tie: (0..tasks as u32).collect(),
+            tie: Vec::new(),
             slices: Vec::new(),
             servers: None,
         }

@@ -29,7 +29,7 @@ pub mod tournament;
 
 pub use catalog::{AnyPlan, Info, Visit};
 pub use ids::{DomainId, Place, ServerId};
-pub use keys::{KeyedChange, KeyedServers, KeyedSlice, Keys};
+pub use keys::{KeyedBy, KeyedChange, KeyedServers, KeyedSlice, Keys};
 pub use plan::{Domain, Plan, Route, Setup};
 pub use profiler::Profiler;
 pub use spec::Spec;

@@ -203,9 +203,17 @@ mod tests {
             };
             in_kernel(&options, &set, &machine, "t")
         };
-        let error = of("g-fifo").err().unwrap();
-        assert!(error.cause().contains("cannot run `g-fifo`"), "{error}");
-        assert!(of("g-edf").is_ok());
+        let error = of("g-edf:quantum=100us").err().unwrap();
+        let cause = error.cause();
+        assert!(
+            cause.contains("cannot run `g-edf:quantum=100us`"),
+            "{error}"
+        );
+        for policy in ["g-edf", "g-fifo", "p-rm", "edf-fm", "edf-wm", "pd2"] {
+            if let Err(e) = of(policy) {
+                panic!("{policy}: {e}");
+            }
+        }
         // The servers of NPS-F move in each of its slots.
         let carried = of("nps-f").unwrap().carried;
         assert!(carried.plan.domains.iter().any(|d| !d.changes.is_empty()));

@@ -8,11 +8,10 @@ static bool before(u32 a, u32 b)
 {
 	const struct task_plan *pa = &plan.task[at(a)], *pb = &plan.task[at(b)];
 	const struct task *ta = &tasks[at(a)], *tb = &tasks[at(b)];
-	u64 da = pa->fixed ? 0 : ta->due, db = pb->fixed ? 0 : tb->due;
 
 	if (pa->class != pb->class)
 		return pa->class < pb->class;
-	return da != db ? da < db : ta->tie < tb->tie;
+	return ta->key != tb->key ? ta->key < tb->key : ta->tie < tb->tie;
 }
 
 /* How many of the first jobs go to the first domain of a task. */

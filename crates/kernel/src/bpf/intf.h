@@ -25,6 +25,13 @@ enum {
 	MESSAGE = 256,
 };
 
+/* What orders jobs of one class before the tie does. */
+enum keyed {
+	BY_DEADLINE = 0,
+	BY_PRIORITY = 1,
+	BY_RELEASE = 2,
+};
+
 /* One task of the plan. */
 struct task_plan {
 	u64 phase;
@@ -41,8 +48,8 @@ struct task_plan {
 	u32 home[2];
 	/* Of two jobs with one priority that of the lesser tie goes first. No two tasks have one. */
 	u32 tie;
-	/* Jobs are ordered by `tie` alone, and not by deadline first. */
-	u32 fixed;
+	/* What orders jobs before `tie` does: `enum keyed`. */
+	u32 keyed;
 	/* Jobs of a lesser class go before all of others. */
 	u32 class;
 	/* How many slices a job has (002 4.2); 0: it is whole. */

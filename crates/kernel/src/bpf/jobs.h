@@ -14,12 +14,15 @@ static void set_part(u32 index, u32 number)
 	t->part = number;
 	t->told = 0;
 	t->due = t->deadline;
+	t->key = p->keyed == BY_DEADLINE ? t->due : p->keyed == BY_RELEASE ? release : 0;
 	t->tie = p->tie;
 	t->slice_end = NEVER;
 	t->opens = release;
 	if (!p->parts)
 		return;
 	t->due = release + part->due;
+	if (p->keyed == BY_DEADLINE)
+		t->key = t->due;
 	t->tie = part->tie;
 	t->opens = release + part->released;
 	if (number + 1 < p->parts)

@@ -100,10 +100,12 @@ struct task {
 	u64 began;
 	/* How many pieces of work of the task are known to be done. */
 	u64 taken;
-	/* Of the current slice, or of the whole job: the deadline that orders it; what the job may have
-	 * executed when it ends, NEVER: the end of the job is its end; when it becomes ready.
+	/* Of the current slice, or of the whole job: its deadline; what orders it before its tie does;
+	 * what the job may have executed when it ends, NEVER: the end of the job is its end; when it
+	 * becomes ready.
 	 */
 	u64 due;
+	u64 key;
 	u64 slice_end;
 	u64 opens;
 	/* Jobs that were cut short and whose work is not done (`job::Life::behind`). */

@@ -14,7 +14,7 @@ use crate::place::Nearness;
 use crate::plan::{Plan, Route, Setup, each_alone};
 use crate::queue::key;
 use crate::spec::Spec;
-use crate::{Decisions, DomainId, Event, Job, KeyedSlice, Keys, Policy};
+use crate::{Decisions, DomainId, Event, Job, KeyedBy, KeyedSlice, Keys, Policy};
 use model::{Assignment, Duration, Error, Instant, Result};
 use std::sync::Arc;
 
@@ -220,11 +220,9 @@ impl Policy for EdfWm {
             stages => stages.iter().map(keyed).collect(),
         };
         Some(Keys {
-            by_deadline: true,
-            class: Vec::new(),
             tie: self.stages.iter().map(|stages| stages[0].tie).collect(),
             slices: self.stages.iter().map(slices).collect(),
-            servers: None,
+            ..Keys::by(KeyedBy::Deadline)
         })
     }
 

@@ -3,12 +3,12 @@
 //! Equal releases: the lower task index. Tardiness is bounded where the set is not over-utilized
 //! (Leontyev, Anderson 2010): the priority of a job stays on its release.
 
-use crate::Job;
 use crate::catalog::{Info, Tests};
 use crate::cluster::{Cluster, Rank};
 use crate::plan::{Plan, Setup};
 use crate::queue::key;
 use crate::spec::Spec;
+use crate::{Job, KeyedBy, Keys};
 use model::Result;
 
 /// What is known of it.
@@ -35,5 +35,9 @@ pub struct Fifo;
 impl Rank for Fifo {
     fn key(&self, job: &Job) -> u128 {
         key(job.release.nanos(), job.task.0, job.task)
+    }
+
+    fn keys(&self) -> Option<Keys> {
+        Some(Keys::by(KeyedBy::Release))
     }
 }
