@@ -67,7 +67,7 @@ impl Store for Colored {
 const SKIP: usize = 3 * PAGE;
 
 /// Does `body` on colored pages in this thread's stack, where its provider has some.
-pub(crate) fn on_its_stack<T>(
+pub fn on_its_stack<T>(
     provider: Option<&Arc<dyn Provider>>,
     who: Who,
     body: impl FnOnce() -> T,

@@ -5,6 +5,9 @@
 //! processor time, and how often a thread did its work. Nothing is decided about it: the kernel
 //! shares what is left among all that is ordinary.
 
+mod alongside;
+pub use alongside::Alongside;
+
 use crate::clock::Timestamps;
 use crate::kernel::{self, Thread};
 use crate::programs::ends::How;
@@ -17,7 +20,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use workload::Work;
@@ -50,6 +53,10 @@ impl std::fmt::Debug for Efforts {
 }
 
 impl Efforts {
+    fn take(&self) -> Vec<(String, Effort)> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Are there programs among them?
     pub(crate) fn has_programs(&self) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,6 +72,35 @@ impl Efforts {
     /// These.
     pub fn new(all: Vec<(String, Effort)>) -> Self {
         Efforts(Arc::new(Mutex::new(all)))
+    }
+}
+
+/// The run beside which best-effort work goes on.
+pub trait Beside: Send + Sync {
+    /// Are the first jobs released?
+    fn has_begun(&self) -> bool;
+    /// Is it over, or about to be?
+    fn is_over(&self) -> bool;
+    /// Set when work has to come back.
+    fn stop(&self) -> &AtomicBool;
+}
+
+struct InTeam<'a> {
+    team: &'a ThreadTeam,
+    horizon: Instant,
+}
+
+impl Beside for InTeam<'_> {
+    fn has_begun(&self) -> bool {
+        (self.team.timeline()).is_some_and(|timeline| {
+            timeline.reading(Instant::ZERO) <= crate::clock::Monotonic.read()
+        })
+    }
+    fn is_over(&self) -> bool {
+        is_over(self.team, self.horizon)
+    }
+    fn stop(&self) -> &AtomicBool {
+        &self.team.host.stop
     }
 }
 
@@ -102,8 +138,7 @@ impl RunningEfforts {
         mark: &str,
     ) -> Result<Self> {
         let mut started = RunningEfforts::default();
-        let all = std::mem::take(&mut *efforts.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for (index, (name, effort)) in all.into_iter().enumerate() {
+        for (index, (name, effort)) in efforts.take().into_iter().enumerate() {
             // Each by its own: what is left of one that has ended is killed, the others are not.
             let (team, cpus, mark) = (Arc::clone(team), cpus.to_vec(), format!("{mark}-{index}"));
             let done = Arc::clone(&started.done);
@@ -124,16 +159,13 @@ impl RunningEfforts {
                     };
                     match effort {
                         Effort::Work(work) => {
-                            let work =
-                                AssertUnwindSafe(|| work_on(&team, work, &cpus, horizon, &name));
-                            match catch_unwind(work) {
+                            let beside = InTeam {
+                                team: &team,
+                                horizon,
+                            };
+                            match work_on(&beside, work, &cpus) {
                                 Ok((executed, rounds)) => end(executed, rounds, None),
-                                // What it says of itself went to standard error.
-                                Err(_) => team.fail(
-                                    Error::new("its work panicked")
-                                        .at(format!("best effort {name}"))
-                                        .remedy("correct it"),
-                                ),
+                                Err(e) => team.fail(e.at(format!("best effort {name}"))),
                             }
                         }
                         Effort::Program { command, rights } => {
@@ -179,44 +211,43 @@ fn is_over(team: &ThreadTeam, horizon: Instant) -> bool {
 }
 
 /// Waits for the first release. False: the run is over before.
-fn await_release(team: &ThreadTeam, horizon: Instant) -> bool {
+fn await_release(beside: &dyn Beside) -> bool {
     let pause = std::time::Duration::from_millis(1);
-    loop {
-        if is_over(team, horizon) {
-            return false;
-        }
-        if let Some(timeline) = team.timeline()
-            && timeline.reading(Instant::ZERO) <= crate::clock::Monotonic.read()
-        {
+    while !beside.is_over() {
+        if beside.has_begun() {
             return true;
         }
         std::thread::sleep(pause);
     }
+    false
 }
 
+/// Does work again and again within a run. Its processor time, and how often it was done.
+///
+/// # Errors
+/// The thread cannot be kept on these processors; the work panicked.
 fn work_on(
-    team: &ThreadTeam,
+    beside: &dyn Beside,
     mut work: Box<dyn Work>,
     cpus: &[CpuId],
-    horizon: Instant,
-    name: &str,
-) -> (Duration, u64) {
-    if let Err(e) = Thread::current().confine(cpus) {
-        team.fail(
-            Error::new(format!("cannot be kept on its processors: {e}"))
-                .at(format!("best effort {name}")),
-        );
+) -> Result<(Duration, u64)> {
+    Thread::current()
+        .confine(cpus)
+        .map_err(|e| Error::new(format!("cannot be kept on its processors: {e}")))?;
+    if !await_release(beside) {
+        return Ok((Duration::ZERO, 0));
     }
-    if !await_release(team, horizon) {
-        return (Duration::ZERO, 0);
-    }
-    let before = machine::clock::thread_time();
-    let mut rounds = 0;
-    while !is_over(team, horizon) {
-        work.job(rounds, &team.host.stop);
-        rounds += 1;
-    }
-    (machine::clock::thread_time().saturating_sub(before), rounds)
+    let all = AssertUnwindSafe(|| {
+        let before = machine::clock::thread_time();
+        let mut rounds = 0;
+        while !beside.is_over() {
+            work.job(rounds, beside.stop());
+            rounds += 1;
+        }
+        (machine::clock::thread_time().saturating_sub(before), rounds)
+    });
+    // What it says of itself went to standard error.
+    catch_unwind(all).map_err(|_| Error::new("its work panicked").remedy("correct it"))
 }
 
 /// How often it is looked whether a program has ended.
@@ -233,7 +264,7 @@ fn run(
     mark: &str,
     owner: Owner,
 ) -> Result<(Duration, Option<How>)> {
-    if !await_release(team, horizon) {
+    if !await_release(&InTeam { team, horizon }) {
         return Ok((Duration::ZERO, None));
     }
     let (first, arguments) = words

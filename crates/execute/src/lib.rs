@@ -28,7 +28,7 @@ pub mod watchdog;
 pub mod witness;
 
 pub use domain::POLICED;
-pub use effort::{Done, Effort, Efforts};
+pub use effort::{Alongside, Beside, Done, Effort, Efforts};
 pub use engine::{Ending, Outcome, Settings, WATCH_EVERY, levels, run, run_in_turn, run_plan};
 pub use programs::ends::{How, ProgramEnd};
 pub use programs::joining::JoinSocket;

@@ -3,7 +3,15 @@
 use crate::archive;
 use crate::case;
 use crate::ordinary::Look;
+use model::watch::Silent;
 use model::{Error, Result};
+use partition::client::Connection;
+use partition::ledger::{Access, Holder};
+use partition::listen::Socket;
+use partition::protocol::Request;
+use partition::server::Server;
+use partition::tile::Tile;
+use partition::{Color, Colors};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +26,8 @@ struct Call {
     name: &'static str,
     /// The set, as a case has it; empty: the call has none.
     set: &'static str,
-    /// Its words; `SET` and `TRACE` stand for the names of files, `OUT` for that of a directory.
+    /// Its words; `SET` and `TRACE` stand for the names of files, `EFFORTS` for that of the set with
+    /// best-effort work, `OUT` for that of a directory, `COLORS` for the socket of a memory server.
     line: &'static str,
     /// Exit statuses that are well.
     status: &'static [i32],
@@ -30,7 +39,7 @@ const LATENCY: &str = "release to first instruction:";
 
 const SET: &str = "random:6:2.2:21";
 
-const CALLS: [Call; 10] = [
+const CALLS: [Call; 12] = [
     Call {
         name: "platform",
         set: "",
@@ -70,6 +79,22 @@ const CALLS: [Call; 10] = [
                --jobs-end clock --tolerance 2ms --trace TRACE",
         status: &[0],
         says: &["by the kernel's scheduler", "decisions in the kernel"],
+    },
+    Call {
+        name: "run-colors",
+        set: SET,
+        line: "run SET --engine kernel --policy g-edf --for 500ms --jobs-end clock \
+               --tolerance 2ms --colors s2 --color-level 2 --color-server COLORS --trace TRACE",
+        status: &[0],
+        says: &["by the kernel's scheduler", "memory of /run/colors.sock"],
+    },
+    Call {
+        name: "run-best-effort",
+        set: SET,
+        line: "run EFFORTS --engine kernel --policy g-edf --for 500ms --jobs-end clock \
+               --tolerance 2ms --trace TRACE",
+        status: &[0],
+        says: &["by the kernel's scheduler", "best effort"],
     },
     // The same from user space, to see latencies side by side. Whether all of its deadlines are met
     // where processors are emulated one after another is no matter of this test.
@@ -134,6 +159,7 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
     let broken = |e: std::io::Error| Error::new(format!("cannot write to the port: {e}"));
     // What the kernel records is asked for by `measure overheads`.
     crate::init::mount_tracefs()?;
+    serve_colors()?;
     let mut results = String::new();
     for call in &CALLS {
         let begun = Instant::now();
@@ -157,6 +183,37 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
     archive::write(port, "commands.result", results.as_bytes()).map_err(broken)
 }
 
+/// The socket of a memory server.
+const COLORS: &str = "/run/colors.sock";
+/// The colors of its memory, and the tiles of each.
+const SERVED: (u16, usize) = (16, 2);
+
+/// Starts a memory server until the guest ends. An emulated cache takes no time, so that nobody
+/// could find colors here: the memory is what the server says that it is.
+///
+/// # Errors
+/// There is no memory or no place for it.
+fn serve_colors() -> Result<()> {
+    let tiles = (0..SERVED.0).flat_map(|color| (0..SERVED.1).map(move |_| color));
+    let tiles = tiles.map(|color| Tile::fresh(Color(color)));
+    let server = Server::new(SERVED.0, tiles.collect::<Result<Vec<_>>>()?);
+    fs::create_dir_all("/run").map_err(|e| Error::io("/run", "make it", &e))?;
+    let bound = Socket::bind(COLORS.into())?;
+    std::thread::spawn(move || {
+        if let Err(e) = server.serve(bound.listener(), &Silent) {
+            println!("guest: the memory server: {e}");
+        }
+    });
+    let grant = Request::Grant {
+        holder: Holder::Uid(0),
+        colors: Colors::first(SERVED.0),
+        pages: None,
+        access: Access::Full,
+    };
+    Connection::open(Path::new(COLORS))?.ask(&grant)?;
+    Ok(())
+}
+
 fn trace_of(call: &Call) -> String {
     format!("/out/{}.wtrace", call.name)
 }
@@ -170,13 +227,17 @@ fn one(call: &Call) -> Result<()> {
     if !call.set.is_empty() {
         let line = format!("{} g-edf 1s {}", call.name, call.set);
         let tasks = case::read(&line)?[0].tasks(|_| Err(Error::new("no file")))?;
-        fs::write(&set, model::taskfile::to_toml(&tasks))
-            .map_err(|e| Error::io(&set, "write it", &e))?;
+        let mut text = model::taskfile::to_toml(&tasks);
+        if call.line.contains("EFFORTS") {
+            text += "\n[[best_effort]]\nname = \"fill\"\nworkload = { kind = \"spin\" }\n";
+        }
+        fs::write(&set, text).map_err(|e| Error::io(&set, "write it", &e))?;
     }
     let words = call.line.split_whitespace().map(|word| match word {
-        "SET" => set.clone(),
+        "SET" | "EFFORTS" => set.clone(),
         "TRACE" => trace_of(call),
         "OUT" => directory_of(call),
+        "COLORS" => COLORS.to_owned(),
         word => word.to_owned(),
     });
     let output = (Command::new(WARMSET).args(words).output())

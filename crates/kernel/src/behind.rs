@@ -5,7 +5,7 @@
 //! have no job. Where all have one for longer than [`PATIENCE`], a guard makes it an ordinary thread
 //! for once, and it takes the events and puts off what is made of them.
 
-use crate::worker::SCHED_EXT;
+use crate::surroundings::SCHED_EXT;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;

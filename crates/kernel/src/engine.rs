@@ -64,6 +64,7 @@ pub fn run<S: Sink>(
         tasks: plan.tasks.clone(),
         horizon: plan.horizon,
         pages: loaded.pages()?,
+        surroundings: settings.surroundings.clone(),
         threads: works.iter().map(|_| AtomicI32::new(0)).collect(),
         there: Barrier::new(works.len() + 1),
         known: Barrier::new(works.len() + 1),
@@ -218,7 +219,10 @@ fn begin(
     shared: &Shared,
     workers: &[JoinHandle<Vec<u32>>],
 ) -> Result<()> {
-    let prepared = prepare(loaded, plan);
+    let prepared = prepare(loaded, plan).and_then(|()| match &shared.surroundings {
+        Some(surroundings) => surroundings.ready(&plan.threads),
+        None => Ok(()),
+    });
     if prepared.is_err() {
         shared.stop.store(true, Ordering::Release);
     }
@@ -242,6 +246,9 @@ fn begin(
     }
     loaded.set_plan(plan)?;
     shared.origin.store(plan.origin, Ordering::Release);
+    if let Some(surroundings) = &shared.surroundings {
+        surroundings.begins(plan.origin);
+    }
     wake(workers);
     let before = realtime::affinity()?;
     for (domain, part) in plan.domains.iter().enumerate() {

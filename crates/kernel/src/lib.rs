@@ -24,6 +24,7 @@ pub mod plan;
 mod planner;
 pub mod quanta;
 pub mod support;
+mod surroundings;
 #[cfg(not(feature = "load"))]
 mod without;
 #[cfg(feature = "load")]
@@ -33,5 +34,6 @@ mod worker;
 pub use engine::run;
 pub use outcome::{Outcome, Settings};
 pub use plan::{Carried, Given};
+pub use surroundings::{Surroundings, go_behind};
 #[cfg(not(feature = "load"))]
 pub use without::run;

@@ -1,9 +1,11 @@
 //! What a run is given besides its plan, and what comes of it besides its trace.
 
+use crate::surroundings::Surroundings;
 use model::{Duration, Instant, TaskId};
+use std::sync::Arc;
 
 /// Everything about a run but the plan and the work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// When all tasks are released, as a reading of `CLOCK_MONOTONIC` in nanoseconds; else as soon
     /// as everything is ready.
@@ -13,6 +15,8 @@ pub struct Settings {
     /// Bytes of the ring that events come through, a power of two and 4096 at least. An event takes
     /// 40. Those that find it full are lost.
     pub ring: u32,
+    /// What the threads of tasks run in; `None`: in what the system gives them.
+    pub surroundings: Option<Arc<dyn Surroundings>>,
 }
 
 impl Default for Settings {
@@ -21,6 +25,7 @@ impl Default for Settings {
             release_at: None,
             to_end: Duration::from_secs(5),
             ring: 1 << 24,
+            surroundings: None,
         }
     }
 }

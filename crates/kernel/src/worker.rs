@@ -9,6 +9,7 @@
 
 use crate::engine::clock;
 use crate::intf::{PAGE, PAGE_CHOSEN, PAGE_DONE, PAGE_GIVEN, PAGE_RELEASE, TaskPlan};
+use crate::surroundings::{SCHED_EXT, Surroundings};
 use model::{Duration, TaskId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
@@ -16,9 +17,6 @@ use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 use sys::memory::Mapping;
 use workload::Work;
-
-/// `SCHED_EXT` of the kernel.
-pub(crate) const SCHED_EXT: i32 = 7;
 
 /// So long a worker may wait for a release in custody. With the longest deadline of a plan it makes
 /// less than the 30 s of the kernel.
@@ -34,6 +32,8 @@ pub(crate) struct Shared {
     /// No job is released then or later, from time zero on.
     pub horizon: u64,
     pub pages: Mapping,
+    /// What the threads run in.
+    pub surroundings: Option<Arc<dyn Surroundings>>,
     /// By task, its thread.
     pub threads: Vec<AtomicI32>,
     /// Every thread has a number; the engine has told the kernel of them.
@@ -121,11 +121,17 @@ pub(crate) fn start(
                     return latencies;
                 }
             }
-            if sys::scheduling::set(0, SCHED_EXT, 0).is_err() {
-                first(&shared.refused, task);
-                return latencies;
-            }
-            let life = || live(&shared, task, &mut *work, &mut latencies);
+            let life = || {
+                // It is in its place before it comes into the class: no job waits for that.
+                let mut body = || match sys::scheduling::set(0, SCHED_EXT, 0) {
+                    Ok(()) => live(&shared, task, &mut *work, &mut latencies),
+                    Err(_) => first(&shared.refused, task),
+                };
+                match &shared.surroundings {
+                    Some(surroundings) => surroundings.within(task, &mut body),
+                    None => body(),
+                }
+            };
             if catch_unwind(AssertUnwindSafe(life)).is_err() {
                 first(&shared.panicked, task);
             }

@@ -129,11 +129,10 @@ fn lacks(options: &Options, set: &TaskSet) -> Option<&'static str> {
     match () {
         () if !options.scheduling.then().is_empty() => Some("several policies in turn"),
         () if details().any(|d| is_program(&d.workload)) => Some("programs as tasks"),
-        () if !set.best_effort().is_empty() => Some("best-effort work"),
-        () if details().any(|d| d.trigger.is_some()) => Some("triggers"),
-        () if options.coloring.colors.is_some() || details().any(|d| d.colors.is_some()) => {
-            Some("page colors")
+        () if (set.best_effort().iter()).any(|b| is_program(&Some(b.workload.clone()))) => {
+            Some("programs as best-effort work")
         }
+        () if details().any(|d| d.trigger.is_some()) => Some("triggers"),
         () if options.witness => Some("`--witness`"),
         () if options.early.is_some() => Some("`--early`: its releases are the kernel's timers"),
         () => None,
@@ -181,13 +180,13 @@ mod tests {
 
     #[test]
     fn what_it_lacks_is_said_and_auto_takes_the_other_one() {
-        let colors = |o: &mut Options| o.coloring.colors = Some(partition::plan::Scheme::Named);
-        let error = chosen(Engine::Kernel, colors).err().unwrap();
-        assert!(error.cause().contains("page colors"), "{error}");
+        let witness = |o: &mut Options| o.witness = true;
+        let error = chosen(Engine::Kernel, witness).err().unwrap();
+        assert!(error.cause().contains("`--witness`"), "{error}");
         assert!(!error.advice().is_empty());
-        let auto = chosen(Engine::Auto, colors).unwrap();
+        let auto = chosen(Engine::Auto, witness).unwrap();
         assert!(auto.in_kernel.is_none());
-        assert!(auto.finding.unwrap().seen.contains("page colors"));
+        assert!(auto.finding.unwrap().seen.contains("`--witness`"));
         let user = chosen(Engine::User, |_| {}).unwrap();
         assert!(user.in_kernel.is_none() && user.finding.is_none());
     }

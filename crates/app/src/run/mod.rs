@@ -4,6 +4,7 @@
 
 pub mod colors;
 pub(crate) mod engine;
+mod in_kernel;
 mod known;
 pub mod live;
 mod looked;
@@ -27,7 +28,8 @@ use colors::{Coloring, Prepared};
 use engine::{Chosen, InKernel};
 use execute::preflight::{self, Finding, Intent, Level};
 use execute::witness::{self, Testimony, Told};
-use execute::{Efforts, Ending, JoinSocket, Outcome, Performer, Rights, Settings, Triggers};
+use execute::{Efforts, JoinSocket, Outcome, Performer, Rights, Settings, Triggers};
+use in_kernel::Around;
 use looked::disturbances;
 use machine::settings::Settings as Changed;
 use machine::user::User;
@@ -156,6 +158,14 @@ impl Carried {
         match self {
             Carried::User(_) => Carrier::User,
             Carried::Kernel(_) => Carrier::Kernel,
+        }
+    }
+
+    /// How many threads carry decisions out on so many processors.
+    fn dispatchers(&self, cpus: usize) -> usize {
+        match self {
+            Carried::User(_) => cpus,
+            Carried::Kernel(_) => 0,
         }
     }
 }
@@ -352,7 +362,8 @@ impl Planned<'_> {
         let platform = &self.machine.platform;
         let cpus = platform.in_cache_order();
         let coloring = &self.options.coloring;
-        let colored = colors::prepare(coloring, self.set, platform, cpus.len(), watch)?;
+        let dispatchers = self.carried.dispatchers(cpus.len());
+        let colored = colors::prepare(coloring, self.set, platform, dispatchers, watch)?;
         let counted = self.counted_by();
         let cast = self.cast(colored.as_ref(), watch)?;
         let mut recorders = self.recorders(observer)?;
@@ -385,8 +396,26 @@ impl Planned<'_> {
                 )
             }
             Carried::Kernel(carried) => {
-                let (set, at) = (self.set, self.release_at);
-                in_kernel(*carried, set, at, cast.performers, watch, &mut recorders)
+                let provider = colored.as_ref().map(Prepared::provider);
+                let around = Around::new(provider, self.options.horizon);
+                let settings = kernel::Settings {
+                    release_at: self.release_at,
+                    surroundings: Some(around.clone()),
+                    ..kernel::Settings::default()
+                };
+                let (set, flush) = (self.set, Recorders::flush);
+                let works = in_kernel::works(cast.performers)?;
+                in_kernel::beside(&around, &cast.best_effort, &cpus, || {
+                    kernel::run(
+                        *carried,
+                        set,
+                        works,
+                        &settings,
+                        &watch,
+                        &mut recorders,
+                        flush,
+                    )
+                })
             }
         };
         drop(changed);
@@ -527,50 +556,6 @@ impl Planned<'_> {
             ));
         }
         Ok(changed)
-    }
-}
-
-/// Lets the kernel's scheduler carry out a plan.
-///
-/// # Errors
-/// As [`kernel::run`].
-fn in_kernel<S: Sink>(
-    carried: kernel::Carried,
-    set: &TaskSet,
-    release_at: Option<u64>,
-    performers: Vec<Performer>,
-    watch: &dyn Watch,
-    recorders: &mut Recorders<S>,
-) -> Result<Outcome> {
-    let works = performers.into_iter().map(|performer| match performer {
-        Performer::Work(work) => Ok(work),
-        // It is refused when the engine is chosen.
-        _ => Err(Error::new("the engine in the kernel runs no programs")),
-    });
-    let works = works.collect::<Result<Vec<_>>>()?;
-    let settings = kernel::Settings {
-        release_at,
-        ..kernel::Settings::default()
-    };
-    let flush = Recorders::flush;
-    kernel::run(carried, set, works, &settings, watch, recorders, flush).map(outcome)
-}
-
-/// An outcome of the engine in the kernel, which has no dispatchers of its own.
-fn outcome(of: kernel::Outcome) -> Outcome {
-    Outcome {
-        ending: match of.interrupted {
-            true => Ending::Interrupted,
-            false => Ending::Horizon,
-        },
-        end: of.end,
-        origin: of.origin,
-        lost: of.lost,
-        decisions: of.decisions,
-        latencies: of.latencies,
-        stuck: of.stuck,
-        threads: of.threads,
-        ..Outcome::default()
     }
 }
 

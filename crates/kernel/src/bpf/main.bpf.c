@@ -231,23 +231,25 @@ static bool is_behind(const struct task_struct *p)
 	return !over && plan.loader && p->pid == plan.loader;
 }
 
-/* The thread that takes the events can run. It goes behind all jobs: a processor that is linked to
- * none takes it. (As an ordinary thread it would go before them, and whatever it does a job waits
- * for.) When it comes to nothing for a while, its process makes it an ordinary one.
+/* A thread that is no task can run. It goes behind all jobs: a processor that is linked to none
+ * takes it. (An ordinary thread goes before them, and whatever it does a job waits for.) The one
+ * that takes the events goes before the others. When it comes to nothing for a while, its process
+ * makes it an ordinary one.
  */
-static __noinline int stay_behind(s32 here)
+static __noinline int stay_behind(s32 here, u64 how)
 {
+	s32 slot = slot_of(here);
 	u32 i;
 
-	if (slot_of(here) == NONE) {
-		scx_bpf_kick_cpu(here, 0);
+	if (slot < 0 || slot >= MAX_CPUS || cpus[slot].link == NONE) {
+		scx_bpf_kick_cpu(here, how);
 		return 0;
 	}
 	bpf_for(i, 0, plan.domains) {
 		u64 free = plan.domain[bounded(i)].cpus & ~domains[bounded(i)].linked;
 
 		if (free) {
-			scx_bpf_kick_cpu(cpu_of(lowest(free)), 0);
+			scx_bpf_kick_cpu(cpu_of(lowest(free)), how);
 			break;
 		}
 	}
@@ -264,14 +266,16 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 	u32 domain;
 	s32 index = known(p, &domain, &lock), link, cpu = 0;
 
-	if (index < 0 && is_behind(p)) {
-		scx_bpf_dsq_insert(p, BEHIND, SCX_SLICE_DFL, enq_flags);
-		stay_behind(scx_bpf_task_cpu(p));
+	if (over) {
+		/* First come, first served. */
+		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
 		return;
 	}
 	if (index < 0 || index >= MAX_TASKS) {
-		/* No task of the plan, or the run is over: first come, first served. */
-		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+		bool takes_events = is_behind(p);
+
+		scx_bpf_dsq_insert(p, takes_events ? BEHIND : OTHERS, SCX_SLICE_DFL, enq_flags);
+		stay_behind(scx_bpf_task_cpu(p), takes_events ? SCX_KICK_PREEMPT : 0);
 		return;
 	}
 	now = clock();
@@ -386,7 +390,7 @@ static __noinline int let_go(s32 cpu)
 	bool again = false;
 	u32 i;
 
-	if (scx_bpf_dsq_move_to_local(BEHIND))
+	if (scx_bpf_dsq_move_to_local(BEHIND) || scx_bpf_dsq_move_to_local(OTHERS))
 		return 0;
 	bpf_for(i, 0, plan.tasks) {
 		if (scx_bpf_dsq_move_to_local(at(i)))
@@ -397,6 +401,31 @@ static __noinline int let_go(s32 cpu)
 	if (again)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	return 0;
+}
+
+/* A processor is linked to no job. */
+static __noinline int take_others(u32 slot)
+{
+	if (!scx_bpf_dsq_move_to_local(BEHIND) && scx_bpf_dsq_move_to_local(OTHERS) && slot < MAX_CPUS)
+		cpus[slot].visited = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* A processor is linked to a job: has one of the others waited for so long that it must come to it
+ * for an instant? `running` calls for the job at once.
+ */
+static __noinline int visit(u32 slot)
+{
+	s32 waiting = scx_bpf_dsq_nr_queued(OTHERS);
+	u64 now;
+
+	if (waiting <= 0 || slot >= MAX_CPUS)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (now < cpus[slot].visited + OTHERS_EVERY / waiting)
+		return 0;
+	cpus[slot].visited = now;
+	return scx_bpf_dsq_move_to_local(OTHERS);
 }
 
 /* A processor looks for something to do. */
@@ -410,14 +439,16 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	if (slot < 0 || slot >= MAX_CPUS) {
-		scx_bpf_dsq_move_to_local(BEHIND);
+		take_others(MAX_CPUS);
 		return;
 	}
 	index = cpus[slot].link;
 	if (index < 0 || index >= MAX_TASKS) {
-		scx_bpf_dsq_move_to_local(BEHIND);
+		take_others(slot);
 		return;
 	}
+	if (visit(slot))
+		return;
 	/* One that was linked here after its last job had ended leaves once more, and begins the next
 	 * one when it comes back: where it stays nobody is told.
 	 */
@@ -448,7 +479,7 @@ static bool is_bound(const struct task_struct *p)
 	return p->migration_disabled > own;
 }
 
-/* A processor has no job: it is idle, or has come to the thread that takes the events. What it was
+/* A processor has no job: it is idle, or has come to a thread that is no task. What it was
  * interrupted in, if anything, is over there, and a choice that left it without a job has arrived.
  */
 static __noinline int rest(u32 slot)
@@ -514,7 +545,7 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	if (over && p->scx.slice > SCX_SLICE_DFL)
 		/* It comes from custody, and others may be left there. */
 		p->scx.slice = SCX_SLICE_DFL;
-	if (index < 0 && is_behind(p) && cpu < MAX_CPUS) {
+	if (index < 0 && !over && cpu < MAX_CPUS) {
 		/* A job may have been linked here, and this processor called, since it looked for one. */
 		if (cpus[cpu].link != NONE)
 			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
@@ -707,7 +738,8 @@ s32 BPF_PROG(warmset_init)
 		if (error)
 			return error;
 	}
-	return scx_bpf_create_dsq(BEHIND, NONE);
+	i = scx_bpf_create_dsq(BEHIND, NONE);
+	return i ? (s32)i : scx_bpf_create_dsq(OTHERS, NONE);
 }
 
 /* The thread of a task leaves the class before the run is over: it has ended, or something from

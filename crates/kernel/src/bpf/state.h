@@ -6,8 +6,15 @@
 
 #define NONE (-1)
 #define NEVER (~0ULL)
-/* The queue behind all jobs; below are those of tasks. */
+/* The queues behind all jobs: of the thread that takes the events, and of all threads of this class
+ * that are no tasks. Below are those of tasks.
+ */
 #define BEHIND MAX_TASKS
+#define OTHERS (MAX_TASKS + 1)
+/* Each of the others comes to a processor about this often, whatever jobs there are: the kernel
+ * ejects a scheduler that lets a thread wait for 30 s.
+ */
+#define OTHERS_EVERY 5000000000ULL
 
 /* The place of a task in the tables; within them whatever the index is, as the verifier asks. */
 static u32 at(u32 index)
@@ -159,6 +166,8 @@ struct cpu {
 	 * there, until a decision takes effect. NONE: nothing did.
 	 */
 	s32 interrupted;
+	/* When one of the others came to it last. */
+	u64 visited;
 };
 
 struct domain {
