@@ -1,7 +1,8 @@
 //! Faults done to runs of the engine in the kernel, drawn at random.
 //!
-//! A round is one run, one fault, and a look whether the machine schedules ordinary programs as
-//! before (`ordinary`). Rounds follow from a seed and their number alone, so that one can be
+//! A round is one run, one fault, a look whether the machine schedules ordinary programs as before
+//! (`ordinary`), and one whether the run has said what happened to it ([`Round::judge`]). Rounds
+//! follow from a seed and their number alone, so that one can be
 //! repeated.
 
 use model::{Duration, Error, Result};
@@ -34,10 +35,17 @@ pub enum Fault {
     Reclassed,
     /// A thread of a task is confined to one processor from outside.
     Confined,
+    /// Jobs that never end keep others from their processors for longer than the kernel's watchdog
+    /// lets them.
+    Stalls,
+    /// Ordinary processes are started, many at once.
+    Forks,
+    /// The thread that decides at quanta fails.
+    PolicyFails,
 }
 
 /// All of them.
-pub const FAULTS: [Fault; 11] = [
+pub const FAULTS: [Fault; 14] = [
     Fault::Killed,
     Fault::Aborted,
     Fault::NeverYields,
@@ -49,17 +57,27 @@ pub const FAULTS: [Fault; 11] = [
     Fault::Stopped,
     Fault::Reclassed,
     Fault::Confined,
+    Fault::Stalls,
+    Fault::Forks,
+    Fault::PolicyFails,
 ];
 
-/// Policies that runs have.
-const POLICIES: [&str; 6] = [
+/// Policies that decide at events.
+const AT_EVENTS: [&str; 10] = [
     "g-edf",
     "p-edf",
     "c-edf:size=2",
+    "p-rm",
+    "p-fp:dm",
+    "g-fp:dm",
     "edf-fm",
     "edf-wm",
     "nps-f",
+    "c-nps-f",
 ];
+
+/// Those that decide at quanta.
+const AT_QUANTA: [&str; 3] = ["pd2", "ca-edf:cache=8MiB", "g-edf:quantum=1ms"];
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,17 +93,24 @@ impl fmt::Display for Fault {
             Fault::Stopped => "stopped",
             Fault::Reclassed => "reclassed",
             Fault::Confined => "confined",
+            Fault::Stalls => "stalls",
+            Fault::Forks => "forks",
+            Fault::PolicyFails => "policy-fails",
         })
     }
 }
 
 /// What becomes of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum End {
     /// It comes to its end as if nothing had happened.
     Well,
-    /// So, or with an error that says what went wrong: whether the run meets the fault is a matter of the moment.
-    Either,
+    /// So, and says this.
+    WellSaying(String),
+    /// With an error that says this.
+    Says(String),
+    /// One of both: whether the run meets the fault is a matter of the moment.
+    MaySay(String),
     /// It is killed.
     Killed,
 }
@@ -121,11 +146,18 @@ impl Round {
         random.set_stream(number);
         // Every fault comes up as often as every other one.
         let fault = FAULTS[(number % FAULTS.len() as u64) as usize];
-        let policy = match fault {
+        let all = AT_EVENTS.iter().chain(&AT_QUANTA).copied();
+        let policies: Vec<&str> = match fault {
             // What such sets are for: nothing can partition them.
-            Fault::Overloaded | Fault::Many => "g-edf",
-            _ => POLICIES[random.random_range(0..POLICIES.len())],
+            Fault::Overloaded => vec!["g-edf", "g-fp:dm", "g-edf:quantum=1ms"],
+            // A quantum is a decision of a thread, and a guest carries not so many tasks.
+            Fault::Many => vec!["g-edf", "g-fp:dm", "p-edf", "c-edf:size=2"],
+            // A policy of quanta gives a job that never ends no more than its share.
+            Fault::Stalls => AT_EVENTS.to_vec(),
+            Fault::PolicyFails => AT_QUANTA.to_vec(),
+            _ => all.collect(),
         };
+        let policy = policies[random.random_range(0..policies.len())];
         let seed = random.random_range(1..10_000);
         let set = match fault {
             Fault::Overloaded => format!("random:12:3.9:{seed}"),
@@ -136,26 +168,93 @@ impl Round {
             number,
             fault,
             policy,
-            after: Duration::from_millis(random.random_range(1..300)),
+            after: Duration::from_millis(random.random_range(60..200)),
             early: random.random_range(0..5) == 0,
             set,
-            horizon: Duration::from_millis(random.random_range(250..400)),
+            horizon: match fault {
+                Fault::Stalls => Duration::from_millis(1500),
+                _ => Duration::from_millis(random.random_range(250..400)),
+            },
             task: random.random_range(0..6),
             job: random.random_range(0..3),
         }
     }
 
+    /// The run as a case.
+    pub fn line(&self) -> String {
+        let wss = match self.policy.starts_with("ca-edf") {
+            true => " wss=3MiB",
+            false => "",
+        };
+        format!("round {} {} {}{wss}", self.policy, self.horizon, self.set)
+    }
+
+    /// How long the kernel lets a thread of the run wait for a processor.
+    pub fn watchdog(&self) -> Duration {
+        match self.fault {
+            Fault::Stalls => Duration::from_millis(400),
+            _ => Duration::from_secs(30),
+        }
+    }
+
+    /// The work of a task, from 0, goes wrong.
+    pub fn is_wrong(&self, task: usize) -> bool {
+        match self.fault {
+            Fault::NeverYields | Fault::Dies | Fault::Sleeps => task == self.task,
+            Fault::Stalls => true,
+            _ => false,
+        }
+    }
+
     /// What becomes of the run.
     pub fn end(&self) -> End {
+        let task = format!("task T{}", self.task + 1);
+        let met = |says: &str| match self.early {
+            true => End::MaySay(says.to_owned()),
+            false => End::Says(says.to_owned()),
+        };
         match self.fault {
             Fault::Killed => End::Killed,
-            Fault::Sleeps | Fault::Overloaded | Fault::Many | Fault::NeverYields => End::Well,
-            Fault::Dies
-            | Fault::Aborted
-            | Fault::Offline
-            | Fault::Stopped
-            | Fault::Reclassed
-            | Fault::Confined => End::Either,
+            Fault::Sleeps | Fault::Overloaded | Fault::Many | Fault::Stopped | Fault::Forks => {
+                End::Well
+            }
+            Fault::NeverYields => End::WellSaying(format!("{task} is stuck")),
+            Fault::Dies => End::Says(format!("{task}: its job panicked")),
+            Fault::Stalls => End::Says("runnable task stall".to_owned()),
+            Fault::PolicyFails => End::Says("the policy panicked".to_owned()),
+            Fault::Aborted => met("sysrq"),
+            Fault::Offline if self.early => End::MaySay("processor".to_owned()),
+            Fault::Offline => met("going offline"),
+            Fault::Reclassed => met(&format!("{task}: its thread has left")),
+            // It may be confined to its own processor.
+            Fault::Confined if !self.policy.starts_with("g-") => {
+                End::MaySay("leaves processor".to_owned())
+            }
+            Fault::Confined => met("leaves processor"),
+        }
+    }
+
+    /// Is that what becomes of such a run? `code`: its exit status, `None`: it was killed. `late`: the
+    /// fault was done to it, as it was there. `said`: what it has said of errors. Returns a word for it.
+    ///
+    /// # Errors
+    /// What is not as it should be.
+    pub fn judge(&self, code: Option<i32>, late: bool, said: &str) -> Result<&'static str> {
+        let fails = said.contains("error: ");
+        match (self.end(), code) {
+            (End::Killed, None) => Ok("killed"),
+            (End::Killed, Some(0)) if !late => Ok("ended before"),
+            (End::Well | End::MaySay(_), Some(0)) if !fails => Ok("ran"),
+            (End::WellSaying(says), Some(0)) if !fails && said.contains(&says) => {
+                Ok("ran, and said so")
+            }
+            (End::Says(says) | End::MaySay(says), Some(2)) if fails && said.contains(&says) => {
+                Ok("ended, and said why")
+            }
+            (end, code) => Err(Error::new(format!(
+                "its exit status is {code:?}, and it says `{}`, where it is to be {end:?}",
+                said.trim()
+            ))),
         }
     }
 }
@@ -204,8 +303,8 @@ mod tests {
     fn rounds_follow_from_seed_and_number() {
         assert_eq!(Round::of(3, 17), Round::of(3, 17));
         assert_ne!(Round::of(3, 17).set, Round::of(4, 17).set);
-        let rounds = rounds("22 5").unwrap();
-        assert_eq!(rounds.len(), 22);
+        let rounds = rounds("28 5").unwrap();
+        assert_eq!(rounds.len(), 28);
         for fault in FAULTS {
             let of = |(seed, number): &&(u64, u64)| Round::of(*seed, *number).fault == fault;
             assert_eq!(rounds.iter().filter(of).count(), 2, "{fault}");
@@ -220,10 +319,36 @@ mod tests {
     fn sets_of_rounds_can_be_drawn() {
         for number in 0..2 * FAULTS.len() as u64 {
             let round = Round::of(1, number);
-            let line = format!("x {} {} {}", round.policy, round.horizon, round.set);
+            let line = round.line();
             let cases = crate::case::read(&line).unwrap();
             let set = cases[0].tasks(|_| unreachable!()).unwrap();
             assert!(set.len() > round.task, "{round}");
         }
+    }
+    #[test]
+    fn a_run_has_to_say_what_happened_to_it() {
+        let of = |fault: Fault| {
+            let mut rounds = (0..1000).map(|number| Round::of(2, number));
+            rounds.find(|r| r.fault == fault && !r.early).unwrap()
+        };
+        let (dies, stalls, killed) = (of(Fault::Dies), of(Fault::Stalls), of(Fault::Killed));
+        let said = format!("error: task T{}: its job panicked; mend it", dies.task + 1);
+        assert!(dies.judge(Some(2), true, &said).is_ok());
+        assert!(dies.judge(Some(0), true, &said).is_err());
+        assert!(dies.judge(Some(2), true, "error: something else").is_err());
+        assert!(stalls.judge(Some(2), true, &said).is_err());
+        assert!(killed.judge(None, true, "").is_ok());
+        assert!(killed.judge(Some(0), true, "").is_err());
+        assert!(killed.judge(Some(0), false, "").is_ok());
+        let forks = of(Fault::Forks);
+        assert!(forks.judge(Some(0), true, "").is_ok());
+        assert!(forks.judge(Some(2), true, "error: x").is_err());
+    }
+
+    #[test]
+    fn each_policy_that_runs_has_its_faults() {
+        let drawn: std::collections::BTreeSet<_> =
+            (0..400).map(|number| Round::of(1, number).policy).collect();
+        assert_eq!(drawn.len(), AT_EVENTS.len() + AT_QUANTA.len());
     }
 }

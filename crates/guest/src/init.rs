@@ -9,6 +9,7 @@ use crate::outside;
 use crate::rounds;
 use analyze::assign::{self, How};
 use kernel::plan::Given;
+use kernel::quanta::Machines;
 use machine::Machine;
 use model::watch::Silent;
 use model::{CpuSet, Duration, Error, Provenance, Result, TaskSet};
@@ -19,7 +20,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
 use trace::{EventKind, FileSink, Header, Origin, Reader, Stage, VecSink};
 use workload::spin::Spin;
@@ -183,7 +184,15 @@ fn watched(case: &Case, look: &Look) -> Result<()> {
 /// # Errors
 /// It cannot be started.
 pub(crate) fn start(words: &[&str]) -> Result<Child> {
-    let child = Command::new("/init").args(words).spawn();
+    start_saying(words, Stdio::inherit())
+}
+
+/// The same, and what it says of errors goes there.
+///
+/// # Errors
+/// It cannot be started.
+pub(crate) fn start_saying(words: &[&str], said: Stdio) -> Result<Child> {
+    let child = Command::new("/init").args(words).stderr(said).spawn();
     child.map_err(|e| Error::io("/init", "start it", &e))
 }
 
@@ -212,7 +221,11 @@ pub fn run(name: &str) -> Result<()> {
         true => rounds::never_ends(work),
         false => work,
     };
-    let lost = one(case, &path, change)?.lost;
+    let harm = Harm {
+        work: &change,
+        ..Harm::default()
+    };
+    let lost = one(case, &path, &harm)?.lost;
     if case.waits.is_some() {
         // Where ordinary threads have all processors, no decision is carried out in time.
         let _ = fs::remove_file(&path);
@@ -238,12 +251,29 @@ pub fn run(name: &str) -> Result<()> {
     }
 }
 
-/// Runs a case. `change` may put another work in the place of a task's, by its place in the set.
-pub(crate) fn one(
-    case: &Case,
-    path: &Path,
-    change: impl Fn(usize, Box<dyn Work>) -> Box<dyn Work>,
-) -> Result<kernel::Outcome> {
+/// What is wrong with a run from within.
+pub(crate) struct Harm<'a> {
+    /// May put another work in the place of a task's, by its place in the set.
+    pub work: &'a dyn Fn(usize, Box<dyn Work>) -> Box<dyn Work>,
+    /// The same of the state machines of a policy that decides at quanta.
+    pub machines: &'a dyn Fn(Box<dyn Machines>) -> Box<dyn Machines>,
+    /// How long the kernel lets a thread wait.
+    pub watchdog: Duration,
+}
+
+impl Default for Harm<'_> {
+    /// Nothing is.
+    fn default() -> Self {
+        Harm {
+            work: &|_, work| work,
+            machines: &|machines| machines,
+            watchdog: kernel::Settings::default().watchdog,
+        }
+    }
+}
+
+/// Runs a case.
+pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::Outcome> {
     let mut machine = machine::this_machine()?;
     for processor in &mut machine.platform.processors {
         let is_used = |cpus: &CpuSet| cpus.contains(processor.id);
@@ -268,7 +298,8 @@ pub(crate) fn one(
         enforcement: case.enforcement,
         horizon: case.horizon,
     };
-    let plan = kernel::plan::of(&case.policy.to_string(), &plan, &given)?;
+    let mut plan = kernel::plan::of(&case.policy.to_string(), &plan, &given)?;
+    plan.machines = plan.machines.map(harm.machines);
     let stage = Stage {
         policy: case.policy.to_string(),
         assignment,
@@ -276,11 +307,12 @@ pub(crate) fn one(
     };
     let mut sink: FileSink<File> = FileSink::create(path, &header(case, &set, &machine, stage))?;
     let works = works(case, &set).into_iter().enumerate();
-    let works = works.map(|(task, work)| change(task, work)).collect();
+    let works = works.map(|(task, work)| (harm.work)(task, work)).collect();
     let settings = kernel::Settings {
+        release_at: None,
         to_end: TO_END,
+        watchdog: harm.watchdog,
         ring: (case.ring).map_or(kernel::Settings::default().ring, |ring| ring.get() as u32),
-        ..kernel::Settings::default()
     };
     let outcome = kernel::run(plan, &set, works, &settings, &Silent, &mut sink, |_| {})?;
     sink.finish()?;

@@ -3,22 +3,28 @@
 
 use crate::archive;
 use crate::case::{self, Case};
-use crate::fault::{self, End, Fault, Round};
-use crate::init::{ended, one, start};
+use crate::fault::{self, Fault, Round};
+use crate::init::{Harm, ended, one, start_saying};
 use crate::ordinary::Look;
 use crate::outside;
+use kernel::intf::Choice;
+use kernel::quanta::{Machines, Seen};
 use model::{Duration, Error, Result};
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use workload::Work;
 
 /// Says how many rounds there are: `COUNT SEED [FIRST]`.
 const FAULTS: &str = "/faults";
+/// What a run says of errors.
+const SAID: &str = "/out/said";
+/// So many ordinary processes are started at once.
+const MANY: usize = 24;
 /// How long a round may take to come to its end.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// For how long a processor is offline, or a process stopped.
@@ -56,10 +62,11 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
         .map_err(|e| Error::new(format!("cannot write to the port: {e}")))
 }
 
-/// A round, watched from outside. Returns what became of the run, in a word.
+/// A round, watched from outside. Returns what became of the run, in a few words.
 fn play(seed: u64, round: &Round) -> Result<&'static str> {
     let number = round.number.to_string();
-    let mut child = start(&["round", &seed.to_string(), &number])?;
+    let file = File::create(SAID).map_err(|e| Error::io(SAID, "make it", &e))?;
+    let mut child = start_saying(&["round", &seed.to_string(), &number], file.into())?;
     let late = (round.early || loaded(&mut child)) && ended(&mut child, round.after).is_none();
     let id = Pid::from_child(&child);
     if late {
@@ -72,13 +79,8 @@ fn play(seed: u64, round: &Round) -> Result<&'static str> {
             "it does not come to its end within {PATIENCE}"
         )));
     };
-    match (round.end(), status.code()) {
-        (End::Killed, None) => Ok("killed"),
-        (End::Killed, Some(0)) if !late => Ok("ended before"),
-        (End::Well | End::Either, Some(0)) => Ok("ran"),
-        (End::Either, Some(2)) => Ok("ended with an error"),
-        _ => Err(Error::new(format!("it ended with {status}"))),
-    }
+    let said = fs::read_to_string(SAID).map_err(|e| Error::io(SAID, "read it", &e))?;
+    round.judge(status.code(), late, &said)
 }
 
 /// Waits until the kernel lets the program schedule; `false`: the process has ended before.
@@ -126,6 +128,17 @@ fn from_outside(round: &Round, child: &Child, id: Pid) -> Result<()> {
             let _ = done;
             Ok(())
         }
+        Fault::Forks => {
+            // They say that there is no such call, and end.
+            let many = (0..MANY).map(|_| start_saying(&["nothing"], Stdio::null()));
+            for child in many.collect::<Result<Vec<_>>>()? {
+                let mut child = child;
+                if ended(&mut child, PATIENCE).is_none() {
+                    return Err(Error::new("an ordinary process does not come to its end"));
+                }
+            }
+            Ok(())
+        }
         _ => Ok(()),
     }
 }
@@ -150,25 +163,43 @@ fn confine(thread: i32) -> std::io::Result<()> {
 pub fn round(seed: &str, number: &str) -> Result<()> {
     let bad = |_| Error::new("no such round");
     let round = Round::of(seed.parse().map_err(bad)?, number.parse().map_err(bad)?);
-    let line = format!("round {} {} {}", round.policy, round.horizon, round.set);
-    let case: Case = case::read(&line)?.remove(0);
-    let change = |task: usize, work: Box<dyn Work>| match task == round.task {
+    let case: Case = case::read(&round.line())?.remove(0);
+    let work = |task: usize, work: Box<dyn Work>| match round.is_wrong(task) {
         true => faulty(&round, work),
         false => work,
     };
-    one(&case, Path::new("/dev/null"), change).map(|_| ())
+    let machines = |machines: Box<dyn Machines>| match round.fault {
+        Fault::PolicyFails => Box::new(FailingPolicy(machines, 40 + round.job)),
+        _ => machines,
+    };
+    let harm = Harm {
+        work: &work,
+        machines: &machines,
+        watchdog: round.watchdog(),
+    };
+    let outcome = one(&case, Path::new("/dev/null"), &harm)?;
+    for task in outcome.stuck {
+        eprintln!("task T{} is stuck", task.0 + 1);
+    }
+    Ok(())
+}
+
+/// State machines that decide so many times, and then no more.
+struct FailingPolicy(Box<dyn Machines>, u64);
+
+impl Machines for FailingPolicy {
+    fn decide(&mut self, domain: usize, seen: &Seen) -> Choice {
+        self.1 = self.1.checked_sub(1).expect("fails, as it is told");
+        self.0.decide(domain, seen)
+    }
 }
 
 fn faulty(round: &Round, work: Box<dyn Work>) -> Box<dyn Work> {
-    let job = round.job;
-    match round.fault {
-        Fault::NeverYields | Fault::Dies | Fault::Sleeps => Box::new(Faulty {
-            work,
-            job,
-            fault: round.fault,
-        }),
-        _ => work,
-    }
+    Box::new(Faulty {
+        work,
+        job: round.job,
+        fault: round.fault,
+    })
 }
 
 /// The same work, but that its first job never comes to its end.
@@ -192,7 +223,7 @@ impl Work for Faulty {
         match self.fault {
             // Not by an instruction that says that it spins: at each of them QEMU looks what else
             // there is to do, and its time stands nearly still.
-            Fault::NeverYields if number == self.job => loop {
+            Fault::NeverYields | Fault::Stalls if number == self.job => loop {
                 std::hint::black_box(number);
             },
             // The unwinding ends the thread.

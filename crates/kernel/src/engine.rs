@@ -58,7 +58,7 @@ pub fn run<S: Sink>(
         );
     }
     let Carried { plan, mut machines } = carried;
-    let mut loaded = Loaded::load(settings.ring)?;
+    let mut loaded = Loaded::load(settings)?;
     loaded.set_plan(&plan)?;
     let shared = Arc::new(Shared {
         tasks: plan.tasks.clone(),
@@ -70,6 +70,7 @@ pub fn run<S: Sink>(
         known: Barrier::new(works.len() + 1),
         origin: AtomicU64::new(0),
         stop: AtomicBool::new(false),
+        failed: AtomicBool::new(false),
         panicked: AtomicI32::new(0),
         refused: AtomicI32::new(0),
     });
@@ -95,8 +96,11 @@ pub fn run<S: Sink>(
             None => course(&loaded, &plan, watch, &shared, &collector, sink, &mut flush),
             Some(machines) => loaded.deciding().and_then(|deciding| {
                 std::thread::scope(|scope| {
-                    let planner = || planner::run(&deciding, &plan, &mut **machines, &shared);
-                    let planner = scope.spawn(planner);
+                    let planner = scope.spawn(|| {
+                        // Also where the policy panics.
+                        let _fails = EndsRun(&shared);
+                        planner::run(&deciding, &plan, &mut **machines, &shared)
+                    });
                     let ended =
                         course(&loaded, &plan, watch, &shared, &collector, sink, &mut flush);
                     shared.stop.store(true, Ordering::Release);
@@ -120,16 +124,23 @@ pub fn run<S: Sink>(
     // When it has unloaded the program, the kernel has said why it has ejected it before, if it has.
     let ending = loaded.ending();
     let (latencies, stuck) = join(workers, settings.to_end);
+    let ending = ending?.map(|ending| ejected(&ending.reason, &ending.message));
+    let course = match (ended, &ending) {
+        (Ok(course), _) => course,
+        // What fails without the program fails for that.
+        (Err(_), Some(ejected)) => return Err(ejected.clone()),
+        (Err(e), None) => return Err(e),
+    };
     let Course {
         end,
         interrupted,
         gone,
-    } = ended?;
+    } = course;
     let_go?;
     let lost = collector.into_inner().finish(end, losses?, sink);
     flush(sink);
-    if let Some(ending) = ending? {
-        return Err(ejected(&ending.reason, &ending.message));
+    if let Some(ejected) = ending {
+        return Err(ejected);
     }
     let panicked = shared.panicked.load(Ordering::Acquire);
     if let Some(task) = gone.filter(|_| panicked == 0) {
@@ -149,6 +160,15 @@ pub fn run<S: Sink>(
         task => Err(Error::new("its job panicked; what it said is above")
             .at(format!("task {}", set.name(TaskId(task as u32 - 1))))
             .remedy("mend its work")),
+    }
+}
+
+/// What a thread of the engine holds that no run goes on without: its end ends the run.
+struct EndsRun<'a>(&'a Shared);
+
+impl Drop for EndsRun<'_> {
+    fn drop(&mut self) {
+        self.0.failed.store(true, Ordering::Release);
     }
 }
 
@@ -232,7 +252,8 @@ fn begin(
     let expected = tasks.filter(|task| !shared.comes_late(*task)).count();
     let late = clock() + TO_COME_IN.nanos();
     while loaded.inside()? < expected {
-        if shared.refused.load(Ordering::Acquire) > 0 || clock() > late {
+        let is_ejected = loaded.ending()?.is_some();
+        if is_ejected || shared.refused.load(Ordering::Acquire) > 0 || clock() > late {
             return Err(refused());
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -345,6 +366,7 @@ fn course<S: Sink>(
             return Err(refused());
         }
         let failed = shared.panicked.load(Ordering::Acquire) > 0
+            || shared.failed.load(Ordering::Acquire)
             || loaded.gone()?.is_some()
             || loaded.ending()?.is_some();
         interrupted = watch.stopped();

@@ -2,6 +2,7 @@
 //! of the fair class again; the kernel does the same when this process ends.
 
 use crate::intf::{self, Choice, Ending, MAX_DOMAINS, MAX_TASKS, Plan};
+use crate::outcome::Settings;
 use libbpf_rs::{Link, Map, MapCore, MapFlags, MapMut, Object, ObjectBuilder, ProgramInput};
 use model::{Error, Result, TaskId};
 use std::ffi::OsStr;
@@ -24,6 +25,7 @@ const SEEN: &str = ".bss.seen";
 const CHOICES: &str = ".bss.choices";
 const MEMBERS: &str = "members";
 pub(crate) const EVENTS: &str = "events";
+const SCHEDULER: &str = "warmset";
 
 /// The only key of a map that is one value.
 const FIRST: [u8; 4] = 0u32.to_ne_bytes();
@@ -42,17 +44,24 @@ fn failed(what: &str, e: &dyn std::fmt::Display) -> Error {
 }
 
 impl Loaded {
-    /// Loads the program; it schedules nothing yet. `ring`: bytes of the ring of events.
+    /// Loads the program; it schedules nothing yet.
     ///
     /// # Errors
     /// The kernel has no sched_ext, refuses the program, or this process has no right to it.
-    pub fn load(ring: u32) -> Result<Self> {
+    pub fn load(settings: &Settings) -> Result<Self> {
         let builder = |e: libbpf_rs::Error| failed("read the program for the kernel", &e);
         let mut open = ObjectBuilder::default()
             .open_memory(PROGRAM)
             .map_err(builder)?;
         for mut map in open.maps_mut().filter(|map| map.name() == EVENTS) {
-            map.set_max_entries(ring).map_err(builder)?;
+            map.set_max_entries(settings.ring).map_err(builder)?;
+        }
+        // `timeout_ms` is the first member of the scheduler.
+        let watchdog = (settings.watchdog.nanos() / 1_000_000) as u32;
+        for mut map in open.maps_mut().filter(|map| map.name() == SCHEDULER) {
+            let value = map.initial_value_mut().and_then(|v| v.first_chunk_mut());
+            *value.ok_or_else(|| failed("use the program", &"its scheduler is empty"))? =
+                watchdog.to_ne_bytes();
         }
         let object = open
             .load()
@@ -142,9 +151,8 @@ impl Loaded {
     /// # Errors
     /// Another scheduler is loaded.
     pub fn attach(&mut self) -> Result<()> {
-        let ops = OsStr::new("warmset");
         let mut maps = self.object.maps_mut();
-        let found: Option<MapMut<'_>> = maps.find(|map| map.name() == ops);
+        let found: Option<MapMut<'_>> = maps.find(|map| map.name() == SCHEDULER);
         let mut map = found.ok_or_else(|| failed("use the program", &"it has no scheduler"))?;
         let link = map.attach_struct_ops();
         self.link = Some(link.map_err(|e| failed("let the program schedule", &e))?);

@@ -17,6 +17,9 @@ pub struct Settings {
     pub ring: u32,
     /// What the threads of tasks run in; `None`: in what the system gives them.
     pub surroundings: Option<Arc<dyn Surroundings>>,
+    /// The kernel unloads the program under which a thread waits for a processor for longer, to the
+    /// millisecond. No more than 30 s.
+    pub watchdog: Duration,
 }
 
 impl Default for Settings {
@@ -26,6 +29,7 @@ impl Default for Settings {
             to_end: Duration::from_secs(5),
             ring: 1 << 24,
             surroundings: None,
+            watchdog: Duration::from_secs(30),
         }
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub origin: AtomicU64,
     /// The run is over: work comes back.
     pub stop: AtomicBool,
+    /// A thread of the engine that decides has come to its end.
+    pub failed: AtomicBool,
     /// The first task whose job panicked, and that of the first that could not come in, counted
     /// from 1.
     pub panicked: AtomicI32,

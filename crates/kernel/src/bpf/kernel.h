@@ -83,8 +83,11 @@ struct bpf_spin_lock {
 	u32 val;
 };
 
-/* The members that this scheduler has; the loader finds them by their names. */
+/* The members that this scheduler has; the kernel's are found by their names. The loader may change
+ * the first one before it loads the program.
+ */
 struct sched_ext_ops {
+	u32 timeout_ms;
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
@@ -98,7 +101,6 @@ struct sched_ext_ops {
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
 	u64 flags;
-	u32 timeout_ms;
 	char name[128];
 };
 
