@@ -23,7 +23,7 @@ mod stage;
 mod task_state;
 mod team;
 mod threads;
-mod trigger;
+pub mod trigger;
 pub mod watchdog;
 pub mod witness;
 
@@ -35,5 +35,5 @@ pub use programs::joining::JoinSocket;
 pub use programs::launch::{Launch, Manner, Performer};
 pub use programs::rights::Rights;
 pub use threads::gate;
-pub use trigger::{Triggered, Triggers};
+pub use trigger::{Kept, Triggered, Triggers};
 pub use warmset_task::{Job as Told, page::Control};

@@ -284,7 +284,7 @@ mod tests {
         let path = dir.join(format!("{PREFIX}{name}"));
         let mut options = File::options();
         Made {
-            board: BoardRef::alone(),
+            board: BoardRef::alone().unwrap(),
             record: Some((options.append(true).create(true).open(&path).unwrap(), path)),
             things: Mutex::default(),
             name: name.to_owned(),

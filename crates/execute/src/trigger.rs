@@ -11,13 +11,16 @@
 //! - anything else that can be waited for (lines of a GPIO chip, an input device, a `signalfd`):
 //!   one for each successful `read`.
 //!
-//! Whoever listens ([`crate::threads::listener`]) tells the [`releaser`] of the task.
+//! The thread that listens ([`ear`]) tells the engine: the one in user space the [`releaser`] of
+//! the task.
 
+pub mod ear;
 pub(crate) mod releaser;
 
 pub use releaser::Triggered;
 
 use crate::made::{self, Made};
+use crate::watchdog::BoardRef;
 use model::{Error, Result, TaskId, TaskSet, Trigger};
 use rustix::fs::{FileType, OFlags};
 use rustix::io::{Errno, FdFlags};
@@ -105,7 +108,7 @@ impl Triggers {
     ///
     /// # Errors
     /// There is not.
-    pub(crate) fn fit(&self, set: &TaskSet) -> Result<()> {
+    pub fn fit(&self, set: &TaskSet) -> Result<()> {
         let asks = |task: &TaskId| set.details(*task).is_some_and(|d| d.trigger.is_some());
         let has = |task: &TaskId| self.0.get(task.index()).is_some_and(Option::is_some);
         match set.ids().find(|task| asks(task) != has(task)) {
@@ -115,6 +118,28 @@ impl Triggers {
                 .remedy("open the triggers of the set that is run")),
         }
     }
+
+    /// Makes FIFOs and sockets where there are none, for an engine that has no watchdog. What is
+    /// made goes when the value does; if this process is killed, the next run takes it away.
+    /// Second: why that could not be noted, if so.
+    ///
+    /// # Errors
+    /// They cannot be made, or have been for another run.
+    pub fn make_without_watchdog(&self, set: &TaskSet) -> Result<(Kept, Option<Error>)> {
+        if self.is_empty() {
+            return Ok((Kept { _made: None }, None));
+        }
+        let board = BoardRef::alone();
+        let board = board.map_err(|e| Error::new(format!("no memory can be had: {e}")))?;
+        let (made, missing) = Made::new(board)?;
+        self.make(&made, set)?;
+        Ok((Kept { _made: Some(made) }, missing))
+    }
+}
+
+/// What was made for a run; taken away when dropped.
+pub struct Kept {
+    _made: Option<Made>,
 }
 
 fn refuse(cause: impl Into<String>, remedy: &str) -> Error {
@@ -328,7 +353,6 @@ fn kind_of(fd: BorrowedFd<'_>) -> std::result::Result<Kind, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watchdog::BoardRef;
     use model::{Details, Duration, Timing};
     use rustix::event::{EventfdFlags, eventfd};
     use std::io::Write;
@@ -377,7 +401,7 @@ mod tests {
     fn fifos_and_sockets_are_made_and_taken_away_again() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-        let (made, _) = Made::new(BoardRef::alone()).unwrap();
+        let (made, _) = Made::new(BoardRef::alone().unwrap()).unwrap();
         let fifo = Source::open(&Trigger::Fifo(path("fifo"))).unwrap();
         // Nothing is made before there is somebody who takes it away.
         assert!(!Path::new(&path("fifo")).exists());
@@ -444,7 +468,7 @@ mod tests {
             assert!(Triggers::default().fit(&set).is_err());
         }
         let nowhere = Trigger::Fifo(dir.path().join("no/fifo").to_str().unwrap().to_owned());
-        let (made, _) = Made::new(BoardRef::alone()).unwrap();
+        let (made, _) = Made::new(BoardRef::alone().unwrap()).unwrap();
         let e = Source::open(&nowhere)
             .unwrap()
             .make(&made)

@@ -1,21 +1,26 @@
 //! What is tried in the guest: lines of a file, each a case.
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
-//! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME]
-//! [ring=SIZE] [stuck=TASK] [waits=TIME]`: the set is `random:N:U:SEED`, N tasks of total
+//! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
+//! [waits=TIME] [triggers=N] [burst=N] [gap=TIME]`: the set is `random:N:U:SEED`, N tasks of total
 //! utilization U with periods from 10 ms to 60 ms; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`, each
-//! task by itself; or the name of a file of the guest. Each task
-//! has a working set of that size. Decisions may be overdue by `tolerance`, those of a thousand but
-//! one by `usual`; without a word by what the judge allows every case. A case whose name begins
-//! with `sim-` is compared with the simulator, by so many decisions at least (`decisions`). It runs
-//! on the processors `cpus` alone; once in `change`, the nice values and affinities of all its
-//! threads are changed from outside. With a `ring` events come through one of that size, which is to
-//! be too small: the run and its trace have to say how many are lost. The first job of the task
-//! `stuck`, counted from 1, never comes to its end. With `waits` ordinary threads want all processors,
-//! and none may be kept from its own for longer; that jobs come late then is no matter of the case.
+//! task by itself; or the name of a file of the guest. Each task has a working set of that size.
+//! Decisions may be overdue by `tolerance`, those of a thousand but one by `usual`; without a word by
+//! what the judge allows every case. A case whose name begins with `sim-` is compared with the
+//! simulator, by so many decisions at least (`decisions`). It runs on the processors `cpus` alone;
+//! once in `change`, the nice values and affinities of all its threads are changed from outside. With
+//! a `ring` events come through one of that size, which is to be too small: the run and its trace
+//! have to say how many are lost. The first job of the task `stuck`, counted from 1, never comes to
+//! its end. With `waits` ordinary threads want all processors, and none may be kept from its own for
+//! longer; that jobs come late then is no matter of the case. The jobs of the first `triggers` tasks
+//! are released by FIFOs, into which is written about once a period at random times, or once in
+//! `gap`; into the first one `burst` bytes at once, too.
 
 use generate::{Amount, Method, Range, Recipe};
-use model::{Bytes, CpuSet, Details, Duration, Enforcement, Error, Ratio, Result, TaskSet, Timing};
+use model::{
+    Bytes, CpuSet, Details, Duration, Enforcement, Error, Ratio, Result, TaskId, TaskSet, Timing,
+    Trigger,
+};
 use policy::Spec;
 
 /// One of them.
@@ -33,8 +38,8 @@ pub struct Case {
     pub enforcement: Enforcement,
     /// The part of its WCET that a job executes.
     pub execution: Ratio,
-    /// The process that runs it is killed (signal 9) so long after its start, and everything must be
-    /// as it was before.
+    /// The process that runs it is killed (signal 9) so long after its start, and everything must
+    /// be as it was before.
     pub kill: Option<Duration>,
     /// The working set of each task; policies that ask for none need none.
     pub wss: Option<Bytes>,
@@ -54,6 +59,12 @@ pub struct Case {
     pub stuck: Option<usize>,
     /// For how long an ordinary thread may be kept from its processor.
     pub waits: Option<Duration>,
+    /// So many tasks have triggers.
+    pub triggers: u32,
+    /// So many releases of the first of them are asked for at once.
+    pub burst: u64,
+    /// A release of each is asked for about once in so long; `None`: about once a period.
+    pub gap: Option<Duration>,
 }
 
 /// Reads a file of cases. Empty lines and those that begin with `#` say nothing.
@@ -92,6 +103,9 @@ fn one(line: &str) -> Result<Case> {
         ring: None,
         stuck: None,
         waits: None,
+        triggers: 0,
+        burst: 0,
+        gap: None,
     };
     for word in words {
         match word.split_once('=') {
@@ -110,6 +124,9 @@ fn one(line: &str) -> Result<Case> {
             Some(("cpus", cpus)) => case.cpus = Some(cpus.parse()?),
             Some(("change", every)) => case.change = Some(every.parse()?),
             Some(("decisions", least)) => case.decisions = least.parse().map_err(|_| bad())?,
+            Some(("triggers", tasks)) => case.triggers = tasks.parse().map_err(|_| bad())?,
+            Some(("gap", time)) => case.gap = Some(time.parse()?),
+            Some(("burst", count)) => case.burst = count.parse().map_err(|_| bad())?,
             _ => return Err(bad()),
         }
     }
@@ -127,16 +144,28 @@ impl Case {
             Some(("tasks", given)) => listed(given),
             _ => model::taskfile::from_toml(&file(&self.set)?),
         }?;
-        let Some(wss) = self.wss else {
+        if self.wss.is_none() && self.triggers == 0 {
             return Ok(set);
-        };
-        let known = |task| set.details(task).cloned();
-        let details = set.ids().map(|task| Details {
-            wss: Some(wss),
-            ..known(task).unwrap_or_else(|| Details::named(set.name(task)))
+        }
+        let details = set.ids().map(|task| {
+            let known = set.details(task).cloned();
+            let known = known.unwrap_or_else(|| Details::named(set.name(task)));
+            let triggered = task.0 < self.triggers;
+            Details {
+                wss: self.wss.or(known.wss),
+                trigger: triggered
+                    .then(|| Trigger::Fifo(self.fifo(task)))
+                    .or(known.trigger.clone()),
+                ..known
+            }
         });
         let details = details.collect();
         set.with_details(details)
+    }
+
+    /// The FIFO that releases the jobs of a task, where `triggers` says that one does.
+    pub fn fifo(&self, task: TaskId) -> String {
+        format!("/out/{}.{}", self.name, task.0)
     }
 }
 
@@ -194,14 +223,14 @@ fn random(given: &str) -> Result<TaskSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::TaskId;
 
     #[test]
     fn lines_are_cases() {
         let text = "# a remark\n\nx g-edf 1s random:5:1.5:7 enforcement=exact execution=1.2\n\
-                    y ca-edf 1s random:5:1.5:7 wss=2MiB tolerance=3ms usual=2ms decisions=70\n";
+                    y ca-edf 1s random:5:1.5:7 wss=2MiB tolerance=3ms usual=2ms decisions=70\n\
+                    z p-edf 1s random:5:1.5:7 triggers=2 burst=300\n";
         let cases = read(text).unwrap();
-        assert_eq!(cases.len(), 2);
+        assert_eq!(cases.len(), 3);
         assert_eq!(cases[0].enforcement, Enforcement::Exact);
         let allowed = |case: &Case| (case.tolerance, case.usual);
         let ms = |ms| Some(Duration::from_millis(ms));
@@ -225,6 +254,10 @@ mod tests {
         assert_eq!(set.timings()[0].deadline, Duration::from_millis(10));
         assert_eq!(case.cpus.as_ref().map(model::CpuSet::len), Some(3));
         assert_eq!((case.change, case.stuck), (ms(3), Some(1)));
+        let given = cases[2].tasks(|_| unreachable!()).unwrap();
+        let has = |task| given.details(TaskId(task)).unwrap().trigger.is_some();
+        assert_eq!([0, 1, 2, 4].map(has), [true, true, false, false]);
+        assert_eq!(cases[2].burst, 300);
         for bad in [
             "x g-edf 1s",
             "x g-edf 1s tasks:1ms",

@@ -7,7 +7,9 @@ use crate::commands;
 use crate::ordinary::{Look, Waits};
 use crate::outside;
 use crate::rounds;
+use crate::triggers::{Counting, Events};
 use analyze::assign::{self, How};
+use execute::Triggers;
 use kernel::plan::Given;
 use kernel::quanta::Machines;
 use machine::Machine;
@@ -305,17 +307,21 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
         assignment,
         quantum: case.policy.quantum(QUANTUM)?,
     };
-    let mut sink: FileSink<File> = FileSink::create(path, &header(case, &set, &machine, stage))?;
+    let file: FileSink<File> = FileSink::create(path, &header(case, &set, &machine, stage))?;
+    let mut sink = Counting::new(file, &set);
+    let events = Events::begin(case, &set)?;
     let works = works(case, &set).into_iter().enumerate();
     let works = works.map(|(task, work)| (harm.work)(task, work)).collect();
     let settings = kernel::Settings {
         release_at: None,
         to_end: TO_END,
+        triggers: Triggers::open(&set)?,
         watchdog: harm.watchdog,
         ring: (case.ring).map_or(kernel::Settings::default().ring, |ring| ring.get() as u32),
     };
     let outcome = kernel::run(plan, &set, works, &settings, &Silent, &mut sink, |_| {})?;
-    sink.finish()?;
+    sink.file.finish()?;
+    events.end(&outcome.triggers, &sink.releases)?;
     println!("guest: {}: time zero is {} ns", case.name, outcome.origin);
     Ok(outcome)
 }

@@ -20,3 +20,5 @@ mod outside;
 pub mod pack;
 #[cfg(feature = "init")]
 pub mod rounds;
+#[cfg(feature = "init")]
+mod triggers;

@@ -5,6 +5,7 @@
 
 use crate::behind::Behind;
 use crate::collect::{Collector, SETTLED};
+use crate::hearing::{Hearing, while_hearing};
 use crate::intf::Plan;
 use crate::loaded::{EVENTS, Loaded};
 use crate::outcome::{Outcome, Settings};
@@ -57,6 +58,13 @@ pub fn run<S: Sink>(
                 .remedy("give one each, and one at least"),
         );
     }
+    settings.triggers.fit(set)?;
+    let (_kept, missing) = settings.triggers.make_without_watchdog(set)?;
+    if let Some(e) = missing {
+        watch.note(&format!(
+            "{e}: if this run is killed, its FIFOs and sockets stay"
+        ));
+    }
     let Carried { plan, mut machines } = carried;
     let mut loaded = Loaded::load(settings)?;
     loaded.set_plan(&plan)?;
@@ -92,29 +100,39 @@ pub fn run<S: Sink>(
     let begun = begin(&mut loaded, &mut plan, settings, &shared, &workers);
     let collector = RefCell::new(Collector::new(set));
     let ended = match begun {
-        Ok(()) => match &mut machines {
-            None => course(&loaded, &plan, watch, &shared, &collector, sink, &mut flush),
-            Some(machines) => loaded.deciding().and_then(|deciding| {
-                std::thread::scope(|scope| {
-                    let planner = scope.spawn(|| {
-                        // Also where the policy panics.
-                        let _fails = EndsRun(&shared);
-                        planner::run(&deciding, &plan, &mut **machines, &shared)
-                    });
-                    let ended =
-                        course(&loaded, &plan, watch, &shared, &collector, sink, &mut flush);
-                    shared.stop.store(true, Ordering::Release);
-                    let decided = planner
-                        .join()
-                        .unwrap_or_else(|_| Err(Error::new("the policy panicked").at("--policy")));
-                    // The kernel may have taken the program away: that is said below.
-                    match loaded.ending() {
-                        Ok(Some(_)) => ended,
-                        _ => decided.and(ended),
-                    }
-                })
-            }),
-        },
+        Ok(()) => while_hearing(
+            &loaded,
+            set,
+            settings,
+            &shared,
+            |hearing| match &mut machines {
+                None => {
+                    let with = (&*shared, hearing);
+                    course(&loaded, &plan, watch, with, &collector, sink, &mut flush)
+                }
+                Some(machines) => loaded.deciding().and_then(|deciding| {
+                    std::thread::scope(|scope| {
+                        let planner = scope.spawn(|| {
+                            // Also where the policy panics.
+                            let _fails = EndsRun(&shared);
+                            planner::run(&deciding, &plan, &mut **machines, &shared)
+                        });
+                        let with = (&*shared, hearing);
+                        let ended =
+                            course(&loaded, &plan, watch, with, &collector, sink, &mut flush);
+                        shared.stop.store(true, Ordering::Release);
+                        let decided = planner.join().unwrap_or_else(|_| {
+                            Err(Error::new("the policy panicked").at("--policy"))
+                        });
+                        // The kernel may have taken the program away: that is said below.
+                        match loaded.ending() {
+                            Ok(Some(_)) => ended,
+                            _ => decided.and(ended),
+                        }
+                    })
+                }),
+            },
+        ),
         Err(e) => Err(e),
     };
     shared.stop.store(true, Ordering::Release);
@@ -125,8 +143,8 @@ pub fn run<S: Sink>(
     let ending = loaded.ending();
     let (latencies, stuck) = join(workers, settings.to_end);
     let ending = ending?.map(|ending| ejected(&ending.reason, &ending.message));
-    let course = match (ended, &ending) {
-        (Ok(course), _) => course,
+    let (course, triggers) = match (ended, &ending) {
+        (Ok(came), _) => came,
         // What fails without the program fails for that.
         (Err(_), Some(ejected)) => return Err(ejected.clone()),
         (Err(e), None) => return Err(e),
@@ -155,6 +173,7 @@ pub fn run<S: Sink>(
             threads: plan.threads,
             decisions: decisions?,
             latencies,
+            triggers,
             stuck,
         }),
         task => Err(Error::new("its job panicked; what it said is above")
@@ -315,7 +334,7 @@ fn course<S: Sink>(
     loaded: &Loaded,
     plan: &Plan,
     watch: &dyn Watch,
-    shared: &Shared,
+    (shared, hearing): (&Shared, Option<&Hearing<'_>>),
     collector: &RefCell<Collector>,
     sink: &mut S,
     flush: &mut impl FnMut(&mut S),
@@ -364,6 +383,9 @@ fn course<S: Sink>(
         }
         if shared.refused.load(Ordering::Acquire) > 0 {
             return Err(refused());
+        }
+        if let Some(e) = hearing.and_then(Hearing::failure) {
+            return Err(e);
         }
         let failed = shared.panicked.load(Ordering::Acquire) > 0
             || shared.failed.load(Ordering::Acquire)

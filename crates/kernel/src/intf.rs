@@ -72,6 +72,8 @@ pub struct TaskPlan {
     pub parts: u32,
     /// Its server, if its domain has any.
     pub server: u32,
+    /// Not the time releases its jobs: its trigger does.
+    pub triggered: bool,
 }
 
 /// Processors that are scheduled together.
@@ -186,7 +188,7 @@ impl Plan {
                 short(&mut bytes, word);
             }
             short(&mut bytes, task.server);
-            short(&mut bytes, 0);
+            short(&mut bytes, u32::from(task.triggered));
         }
         for slot in 0..MAX_CPUS {
             for level in 0..MAX_LEVELS {
@@ -263,6 +265,25 @@ impl Choice {
 
 /// Bytes of `struct seen`: the moment, a word of no use, and by task how many jobs have ended.
 pub const SEEN: usize = 8 * (2 + MAX_TASKS);
+
+/// What is asked of the program for a task that has a trigger: `struct asking`.
+pub fn asking(task: u32, count: u64) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..4].copy_from_slice(&task.to_ne_bytes());
+    bytes[8..].copy_from_slice(&count.to_ne_bytes());
+    bytes
+}
+
+/// Bytes of what came of the trigger of a task, `struct asked`.
+pub const ASKED: usize = 64;
+/// Where in it stands how many releases are asked for and have not been.
+pub const ASKED_PENDING: usize = 0;
+/// Where in it stands how many were asked for.
+pub const ASKED_EVENTS: usize = 32;
+/// Where in it stands how many of them came too early.
+pub const ASKED_DEFERRED: usize = 40;
+/// Where in it stands whether thousands of jobs are released and not begun.
+pub const ASKED_OVERRUN: usize = 48;
 
 /// Bytes of the page of a task, `struct page`.
 pub const PAGE: usize = 64;

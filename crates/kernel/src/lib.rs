@@ -15,6 +15,8 @@ mod behind;
 pub mod collect;
 #[cfg(feature = "load")]
 mod engine;
+#[cfg(feature = "load")]
+mod hearing;
 pub mod intf;
 #[cfg(feature = "load")]
 mod loaded;

@@ -23,6 +23,7 @@ const OVER: &str = ".data.over";
 const GONE: &str = ".data.gone";
 const SEEN: &str = ".bss.seen";
 const CHOICES: &str = ".bss.choices";
+const ASKED: &str = ".data.asked";
 const MEMBERS: &str = "members";
 pub(crate) const EVENTS: &str = "events";
 const SCHEDULER: &str = "warmset";
@@ -75,6 +76,7 @@ impl Loaded {
             (DECISIONS, 8 * MAX_DOMAINS),
             (SEEN, intf::SEEN * MAX_DOMAINS),
             (CHOICES, Choice::SIZE * MAX_DOMAINS),
+            (ASKED, intf::ASKED * MAX_TASKS),
         ] {
             let there = loaded.map(name)?.value_size() as usize;
             if there != size {
@@ -143,6 +145,14 @@ impl Loaded {
             object: &self.object,
             seen: self.mapped(SEEN, intf::SEEN * MAX_DOMAINS)?,
             choices: self.mapped(CHOICES, Choice::SIZE * MAX_DOMAINS)?,
+        })
+    }
+
+    /// What a thread needs that hears triggers.
+    pub fn asking(&self) -> Result<Asking<'_>> {
+        Ok(Asking {
+            object: &self.object,
+            asked: self.mapped(ASKED, intf::ASKED * MAX_TASKS)?,
         })
     }
 
@@ -215,19 +225,59 @@ impl Loaded {
 
 /// Calls one of the programs for a domain.
 fn call(object: &Object, name: &str, domain: u32, what: &str) -> Result<()> {
-    let found = object.progs_mut().find(|p| p.name() == OsStr::new(name));
-    let program = found.ok_or_else(|| failed("use the program", &format!("it has no `{name}`")))?;
-    let mut request = domain.to_ne_bytes();
-    let output = program.test_run(ProgramInput {
-        context_in: Some(&mut request),
-        ..ProgramInput::default()
-    });
-    match output.map_err(|e| failed(what, &e))?.return_value {
+    match test_run(object, name, &mut domain.to_ne_bytes(), what)? {
         0 => Ok(()),
         code => Err(failed(
             what,
             &format!("the program refuses it (step {code})"),
         )),
+    }
+}
+
+/// Calls one of the programs. Returns what it says.
+fn test_run(object: &Object, name: &str, request: &mut [u8], what: &str) -> Result<u32> {
+    let found = object.progs_mut().find(|p| p.name() == OsStr::new(name));
+    let program = found.ok_or_else(|| failed("use the program", &format!("it has no `{name}`")))?;
+    let output = program.test_run(ProgramInput {
+        context_in: Some(request),
+        ..ProgramInput::default()
+    });
+    Ok(output.map_err(|e| failed(what, &e))?.return_value)
+}
+
+/// The program as it is known to a thread that hears triggers.
+pub(crate) struct Asking<'a> {
+    object: &'a Object,
+    /// By task, `struct asked`.
+    asked: Mapping,
+}
+
+impl Asking<'_> {
+    /// So many releases of a task are asked for.
+    ///
+    /// # Errors
+    /// The program is gone.
+    pub fn ask(&self, task: TaskId, count: u64) -> Result<()> {
+        let mut request = intf::asking(task.0, count);
+        // That thousands are released and not begun is found by `overrun`.
+        test_run(
+            self.object,
+            "warmset_trigger",
+            &mut request,
+            "release a job",
+        )
+        .map(|_| ())
+    }
+
+    /// A word of what came of the trigger of a task.
+    pub fn word(&self, task: TaskId, at: usize) -> u64 {
+        let word = self.asked.word(task.index() * intf::ASKED + at);
+        word.load(Ordering::Acquire)
+    }
+
+    /// Are thousands of jobs of a task released and not begun?
+    pub fn is_overrun(&self, task: TaskId) -> bool {
+        self.word(task, intf::ASKED_OVERRUN) != 0
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a run is given besides its plan, and what comes of it besides its trace.
 
 use crate::surroundings::Surroundings;
+use execute::{Triggered, Triggers};
 use model::{Duration, Instant, TaskId};
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub struct Settings {
     /// The kernel unloads the program under which a thread waits for a processor for longer, to the
     /// millisecond. No more than 30 s.
     pub watchdog: Duration,
+    /// What releases the jobs of tasks that have a trigger, open.
+    pub triggers: Triggers,
 }
 
 impl Default for Settings {
@@ -30,6 +33,7 @@ impl Default for Settings {
             ring: 1 << 24,
             surroundings: None,
             watchdog: Duration::from_secs(30),
+            triggers: Triggers::default(),
         }
     }
 }
@@ -52,6 +56,8 @@ pub struct Outcome {
     /// From release to first instruction, of jobs that were chosen at their release: nanoseconds,
     /// sorted; of each task the first 65536.
     pub latencies: Vec<u32>,
+    /// What came of the triggers of tasks that have one, in the order of the tasks.
+    pub triggers: Vec<Triggered>,
     /// Tasks whose work did not come back when it was told to end. Their threads are ordinary ones.
     pub stuck: Vec<TaskId>,
 }

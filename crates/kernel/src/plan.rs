@@ -2,8 +2,9 @@
 //!
 //! What can be said so: policies that do nothing but choose the first jobs of each domain by class,
 //! deadline or release, and tie ([`policy::Keys`]), on domains that a task leaves between jobs or
-//! slices only; or for each processor by the server that it serves. Policies that decide at quanta are decided by
-//! their own state machines ([`crate::quanta`]). Everything else is refused with the reason.
+//! slices only; or for each processor by the server that it serves. Policies that decide at quanta
+//! are decided by their own state machines ([`crate::quanta`]). Everything else is refused with the
+//! reason.
 
 use crate::intf::{
     self, ChangePlan, DomainPlan, MAX_CHANGES, MAX_CPUS, MAX_DOMAINS, MAX_LEVELS, MAX_NUMBER,
@@ -83,6 +84,13 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
             given.set.name(task)
         ));
     }
+    if let Some((task, why)) = untriggerable(&turns, quantum > 0, given) {
+        return Err(Error::new(format!(
+            "the engine in the kernel cannot release its jobs by a trigger under `{name}`: {why}"
+        ))
+        .at(format!("task {}", given.set.name(task)))
+        .remedy("leave the trigger out, or run the set from user space"));
+    }
     if let Some(most) = keys
         .slices
         .iter()
@@ -144,6 +152,7 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
                 keyed: keys.by.into(),
                 class: keys.class.get(index).copied().unwrap_or(0),
                 server: keys.servers.as_ref().map_or(0, |s| s.server_of[index].0),
+                triggered: is_triggered(given.set, TaskId(index as u32)),
                 parts: keys
                     .slices
                     .get(index)
@@ -278,12 +287,6 @@ fn fits(slots: &[CpuId], domains: usize, given: &Given<'_>) -> Result<()> {
                 "give it a shorter deadline, or run the set from user space",
             );
         }
-        if set.details(task).is_some_and(|d| d.trigger.is_some()) {
-            return refuse(
-                "releases jobs by time alone, and the task has a trigger",
-                "leave the trigger out, or run the set from user space",
-            );
-        }
     }
     Ok(())
 }
@@ -298,6 +301,26 @@ fn too_long(turns: &[Turns], given: &Given<'_>) -> Option<TaskId> {
         jobs.checked_mul(turns.whole.saturating_mul(2)).is_none()
     };
     given.set.ids().find(most)
+}
+
+fn is_triggered(set: &TaskSet, task: TaskId) -> bool {
+    set.details(task).is_some_and(|d| d.trigger.is_some())
+}
+
+/// The first task with a trigger that cannot release its jobs, and why.
+fn untriggerable(
+    turns: &[Turns],
+    quanta: bool,
+    given: &Given<'_>,
+) -> Option<(TaskId, &'static str)> {
+    let triggered = |task: &TaskId| is_triggered(given.set, *task);
+    let why = |task: TaskId| match turns[task.index()] {
+        _ if quanta => Some((task, "it takes releases at quanta alone")),
+        // Either of them releases its own share, and knows nothing of the other.
+        t if t.first != t.second => Some((task, "two processors release its jobs in turns")),
+        _ => None,
+    };
+    given.set.ids().filter(triggered).find_map(why)
 }
 
 fn phase(set: &TaskSet, index: usize) -> Duration {
@@ -329,32 +352,51 @@ fn rings(platform: &Platform, from: CpuId, slots: &[CpuId]) -> Vec<u64> {
 mod tests {
     use super::*;
     use crate::intf::Keyed;
-    use model::{Details, Timing};
+    use analyze::assign::{self, How};
+    use model::{Details, Timing, Trigger};
     use policy::Setup;
 
-    /// The plan of a policy for a set on two processors.
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// Tasks of these WCETs and periods; some have a trigger.
+    fn tasks(given: &[(u64, u64, bool)]) -> TaskSet {
+        let task = |(index, (wcet, period, triggered)): (usize, &(u64, u64, bool))| {
+            let details = Details {
+                trigger: triggered.then_some(Trigger::Descriptor(3)),
+                ..Details::named(format!("t{index}"))
+            };
+            (Timing::implicit(ms(*wcet), ms(*period)), details)
+        };
+        TaskSet::new(given.iter().enumerate().map(task).collect()).unwrap()
+    }
+
+    /// The plan of a policy for tasks on two processors.
     fn planned(policy: &str, set: &TaskSet) -> Result<intf::Plan> {
         let platform = Platform::symmetric(2);
-        let setup = Setup {
+        let spec: policy::Spec = policy.parse()?;
+        let made = assign::assign(&spec, set, &platform, &How::default())?;
+        let assignment = made.unwrap();
+        let plan = spec.plan(&Setup {
             set,
             platform: &platform,
-            assignment: None,
-            quantum: Duration::from_millis(1),
-        };
+            assignment: assignment.as_ref(),
+            quantum: ms(1),
+        })?;
         let given = Given {
             set,
             platform: &platform,
             enforcement: Enforcement::Off,
             horizon: Duration::from_secs(1000),
         };
-        let plan = policy.parse::<policy::Spec>()?.plan(&setup)?;
         of(policy, &plan, &given).map(|carried| carried.plan)
     }
 
     /// A task of 1 ms with this period, relative deadline and phase, in seconds.
     fn far(period: u64, deadline: u64, phase: u64) -> TaskSet {
         let timing = Timing {
-            wcet: Duration::from_millis(1),
+            wcet: ms(1),
             period: Duration::from_secs(period),
             deadline: Duration::from_secs(deadline),
         };
@@ -378,9 +420,7 @@ mod tests {
 
     #[test]
     fn what_orders_jobs_is_part_of_the_plan() {
-        let ms = Duration::from_millis;
-        let timings = [(2, 10), (3, 20)].map(|(c, t)| Timing::implicit(ms(c), ms(t)));
-        let set = TaskSet::from_timings(timings.to_vec()).unwrap();
+        let set = tasks(&[(2, 10, false), (3, 20, false)]);
         for (policy, keyed, ties) in [
             ("g-edf", Keyed::Deadline, [1, 0]),
             ("g-fp:rm", Keyed::Priority, [0, 1]),
@@ -389,6 +429,27 @@ mod tests {
             let tasks = planned(policy, &set).unwrap().tasks;
             assert!(tasks.iter().all(|task| task.keyed == keyed), "{policy}");
             assert_eq!([tasks[0].tie, tasks[1].tie], ties, "{policy}");
+        }
+    }
+
+    #[test]
+    fn triggers_are_part_of_the_plan_where_one_domain_releases_a_task() {
+        let set = tasks(&[(6, 10, true), (6, 10, false), (6, 10, false)]);
+        for policy in ["g-edf", "g-fifo", "edf-wm", "nps-f"] {
+            let tasks = planned(policy, &set).unwrap().tasks;
+            let triggered: Vec<bool> = tasks.iter().map(|task| task.triggered).collect();
+            assert_eq!(triggered, [true, false, false], "{policy}");
+        }
+        // One of three tasks is split by EDF-fm.
+        let all = tasks(&[(6, 10, true), (6, 10, true), (6, 10, true)]);
+        let error = planned("edf-fm", &all).unwrap_err();
+        assert!(error.cause().contains("in turns"), "{error}");
+        let error = planned("pd2", &set).unwrap_err();
+        assert!(error.cause().contains("quanta"), "{error}");
+        for error in [planned("edf-fm", &all), planned("pd2", &set)] {
+            let error = error.unwrap_err();
+            assert!(error.place().starts_with("task t"), "{error}");
+            assert!(!error.advice().is_empty());
         }
     }
 }

@@ -18,7 +18,7 @@ const PRIORITY: i32 = 97;
 /// The longest period of its deadline that the kernel surely takes.
 const LONGEST: u64 = 1_000_000_000;
 /// `SCHED_FIFO`, with which what the thread starts is ordinary.
-const FIFO: i32 = 1 | 0x4000_0000;
+pub(crate) const FIFO: i32 = 1 | 0x4000_0000;
 
 /// Decides from quantum to quantum until the run is over. Without the right to a priority it decides
 /// as an ordinary thread, which is above all jobs, too.

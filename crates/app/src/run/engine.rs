@@ -132,7 +132,6 @@ fn lacks(options: &Options, set: &TaskSet) -> Option<&'static str> {
         () if (set.best_effort().iter()).any(|b| is_program(&Some(b.workload.clone()))) => {
             Some("programs as best-effort work")
         }
-        () if details().any(|d| d.trigger.is_some()) => Some("triggers"),
         () if options.witness => Some("`--witness`"),
         () if options.early.is_some() => Some("`--early`: its releases are the kernel's timers"),
         () => None,

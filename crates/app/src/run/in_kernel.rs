@@ -119,6 +119,7 @@ fn outcome(of: kernel::Outcome) -> Outcome {
         lost: of.lost,
         decisions: of.decisions,
         latencies: of.latencies,
+        triggers: of.triggers,
         stuck: of.stuck,
         threads: of.threads,
         ..Outcome::default()

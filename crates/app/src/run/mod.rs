@@ -400,6 +400,7 @@ impl Planned<'_> {
                 let around = Around::new(provider, self.options.horizon);
                 let settings = kernel::Settings {
                     release_at: self.release_at,
+                    triggers: self.triggers.clone(),
                     surroundings: Some(around.clone()),
                     ..kernel::Settings::default()
                 };

@@ -4,8 +4,9 @@
 use super::Domain;
 use crate::backend::{Backend, Then};
 use crate::team::Mail;
+use crate::trigger::ear;
 use job::{Begin, Reached};
-use model::{Enforcement, Error, Instant, TaskId};
+use model::{Enforcement, Instant, TaskId};
 use policy::tournament::Tournament;
 use policy::{Event, Place, Policy};
 use trace::{Event as Record, Overhead};
@@ -47,11 +48,8 @@ impl<P: Policy, B: Backend> Domain<P, B> {
             return;
         };
         if !releaser.has_room(number) {
-            books.team.fail(
-                Error::new("thousands of its jobs are released and not begun")
-                    .at(format!("task {}", books.team.name(task)))
-                    .remedy("give it a longer period, or more of a processor"),
-            );
+            let name = books.team.name(task);
+            books.team.fail(ear::too_far_behind(name));
             return;
         }
         self.releases.set(task.index(), at.nanos());

@@ -1,37 +1,22 @@
-//! The listener: a thread that waits for what releases the jobs of sporadic tasks, and tells whose
-//! duty that is.
-//!
-//! It sleeps until a descriptor is readable. It runs above all jobs and below the dispatchers, for
-//! some microseconds each time. A descriptor that has more to say than a period permits is left
-//! alone for half a period, so that nobody who writes too much takes the processor from jobs: the
-//! kernel keeps what is written until then.
+//! The listener: the thread that hears what releases the jobs of sporadic tasks
+//! ([`crate::trigger::ear`]), and tells the dispatcher whose duty that is. It runs above all jobs
+//! and below the dispatchers, for some microseconds each time.
 
 use crate::kernel::{self, Thread};
 use crate::remedies::MORE_THREADS;
 use crate::threads::host::ThreadTeam;
-use crate::trigger::{Came, Source, Triggers};
+use crate::trigger::Triggers;
+use crate::trigger::ear::{self, Bell, Hears};
 use model::{Duration, Error, Result, TaskId};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
-use std::fs::File;
-use std::io::Write;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 /// The listener of a run.
 pub(crate) struct Listener {
-    /// An `eventfd` that ends it.
-    bell: File,
+    bell: Bell,
     pub thread: JoinHandle<()>,
-}
-
-/// What it waits for.
-struct Waiting {
-    task: TaskId,
-    /// Half of a period, in nanoseconds.
-    pause: u64,
-    /// Not before this, in readings of the clock.
-    from: u64,
 }
 
 impl Listener {
@@ -44,11 +29,10 @@ impl Listener {
         triggers: &Triggers,
         periods: Vec<Duration>,
     ) -> Result<Option<Self>> {
-        if triggers.sources().next().is_none() {
+        if triggers.is_empty() {
             return Ok(None);
         }
-        let bell = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot(&e.into()))?;
-        let bell = File::from(bell);
+        let bell = Bell::new().map_err(|e| cannot(&e))?;
         let (team, triggers) = (Arc::clone(team), triggers.clone());
         let end = bell.try_clone().map_err(|e| cannot(&e))?;
         let thread = std::thread::Builder::new()
@@ -61,16 +45,15 @@ impl Listener {
 
     /// Lets it end.
     pub fn stop(&self) {
-        // A counter that is full is readable all the same.
-        let _ = (&self.bell).write_all(&1u64.to_ne_bytes());
+        self.bell.ring();
     }
 }
 
-fn cannot(e: &std::io::Error) -> Error {
+fn cannot(e: &io::Error) -> Error {
     Error::new(format!("cannot listen for triggers: {e}"))
 }
 
-fn listen(team: &ThreadTeam, triggers: &Triggers, periods: &[Duration], bell: &File) {
+fn listen(team: &ThreadTeam, triggers: &Triggers, periods: &[Duration], bell: &Bell) {
     let Ok(_entry) = team.host.board.enter().map_err(|e| team.fail(e)) else {
         return;
     };
@@ -80,80 +63,26 @@ fn listen(team: &ThreadTeam, triggers: &Triggers, periods: &[Duration], bell: &F
         return;
     }
     kernel::without_timer_slack();
-    let mut waiting: Vec<Waiting> = Vec::new();
-    // What is waited for: the bell, and behind it the triggers with these places.
-    let (mut polled, mut places) = (Vec::new(), Vec::new());
-    for (task, _) in triggers.sources() {
-        let pause = periods[task.index()].nanos() / 2;
-        waiting.push(Waiting {
-            task,
-            pause,
-            from: 0,
-        });
-    }
-    let sources: Vec<_> = triggers.sources().map(|(_, source)| source).collect();
     team.host.listens.store(true, Ordering::Release);
-    // Those that have come to their end.
-    let mut ended = vec![false; sources.len()];
-    loop {
-        let now = kernel::monotonic();
-        let mut until = None;
-        polled.clear();
-        places.clear();
-        polled.push(PollFd::new(bell, PollFlags::IN));
-        for (at, w) in waiting.iter().enumerate().filter(|(at, _)| !ended[*at]) {
-            if w.from > now {
-                until = Some(until.map_or(w.from, |u: u64| u.min(w.from)));
-            } else if let Some(fd) = sources[at].descriptor() {
-                polled.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
-                places.push(at);
-            }
-        }
-        kernel::poll(&mut polled, until.map(|u| u - now));
-        if team.host.stop.load(Ordering::Acquire) || !polled[0].revents().is_empty() {
-            break;
-        }
-        for (at, seen) in places
-            .iter()
-            .copied()
-            .zip(polled[1..].iter().map(PollFd::revents))
-        {
-            if seen.is_empty() {
-                continue;
-            }
-            ended[at] = take(team, sources[at], &mut waiting[at]);
-        }
-    }
+    triggers.listen(periods, bell, team);
     // It fails only where the kernel has lost the thread.
     let _ = thread.lower();
 }
 
-/// Takes what has come from a source. True: nothing comes from it any more.
-fn take(team: &ThreadTeam, source: &Source, w: &mut Waiting) -> bool {
-    match source.take() {
-        Ok(Came::Events(0)) => false,
-        Ok(Came::Events(count)) => {
-            let now = kernel::monotonic();
-            w.from = match now < w.from.saturating_add(w.pause) {
-                // It was looked at a moment ago: enough for now.
-                true => now + w.pause,
-                false => now,
-            };
-            team.trigger(w.task, count);
-            false
-        }
-        Ok(Came::End) => {
-            team.trigger_ended(w.task);
-            true
-        }
-        Err(e) => {
-            let name = team.name(w.task);
-            team.fail(
-                Error::new(format!("what releases its jobs cannot be read: {e}"))
-                    .at(format!("task {name}"))
-                    .remedy("keep its descriptor open for as long as the run lasts"),
-            );
-            true
-        }
+impl Hears for ThreadTeam {
+    fn asks(&self, task: TaskId, count: u64) {
+        self.trigger(task, count);
+    }
+
+    fn ended(&self, task: TaskId) {
+        self.trigger_ended(task);
+    }
+
+    fn fails(&self, task: TaskId, error: &io::Error) {
+        self.fail(ear::unreadable(self.name(task), error));
+    }
+
+    fn is_over(&self) -> bool {
+        self.host.stop.load(Ordering::Acquire)
     }
 }

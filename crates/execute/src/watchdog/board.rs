@@ -451,6 +451,14 @@ impl Shared {
 pub struct BoardRef(pub(super) Arc<Shared>, pub(super) Option<Arc<Group>>);
 
 impl BoardRef {
+    /// One that no watchdog reads.
+    ///
+    /// # Errors
+    /// No memory can be had.
+    pub(crate) fn alone() -> io::Result<Self> {
+        Ok(BoardRef(Arc::new(Shared::map()?), None))
+    }
+
     /// The control group of the run's programs, where there can be one.
     pub(crate) fn group(&self) -> Option<&Group> {
         self.1.as_deref()
@@ -463,14 +471,6 @@ impl std::ops::Deref for BoardRef {
         // SAFETY: mapped for as long as this lives, as large as a board and aligned to a page; all
         // zero is a valid board, of atomic words that processes change at any time.
         unsafe { &*self.0.0.base().cast() }
-    }
-}
-
-#[cfg(test)]
-impl BoardRef {
-    /// One that no watchdog reads.
-    pub(crate) fn alone() -> Self {
-        BoardRef(Arc::new(Shared::map().unwrap()), None)
     }
 }
 

@@ -56,7 +56,8 @@ struct task_plan {
 	u32 parts;
 	/* The server of the task (002 4.3), if its domain has any. */
 	u32 server;
-	u32 reserved;
+	/* Not the time releases its jobs: `warmset_trigger` does. */
+	u32 triggered;
 };
 
 /* One slice of the jobs of a task. Times count from the release of the job. */
@@ -154,6 +155,30 @@ struct ending {
 /* What the loader may ask of the program: each call is about one domain. */
 struct request {
 	u32 domain;
+};
+
+/* What the loader asks of the program for a task that has a trigger: to release so many jobs. */
+struct asking {
+	u32 task;
+	u32 reserved;
+	u64 count;
+};
+
+/* What came of the trigger of a task. */
+struct asked {
+	/* Releases that are asked for and have not been; when the first of them was asked for. */
+	u64 pending;
+	u64 at;
+	/* The latest release, if there was one. */
+	u64 last;
+	/* When the timer is to go off for the next one; ~0: none is due. */
+	u64 next;
+	/* All that was asked for; of those, what came earlier than a period after the one before. */
+	u64 events;
+	u64 deferred;
+	/* Thousands of jobs are released and not begun: no more are. */
+	u64 overrun;
+	u64 reserved;
 };
 
 /* What has happened in a domain up to the beginning of a quantum, as far as the trace says so. */

@@ -35,7 +35,7 @@ static void begin(u32 index)
 	struct task *t = &tasks[at(index)];
 	const struct task_plan *p = &plan.task[at(index)];
 	struct page *page = &pages[at(index)];
-	u64 release = p->phase + t->number * p->period;
+	u64 release = release_of(index, t->number);
 
 	t->deadline = release + p->deadline;
 	t->executed = 0;
@@ -76,9 +76,6 @@ static void finish(u32 index)
 	else if (is_released(index, t->number))
 		begin(index);
 }
-
-static __noinline int call(u64 set);
-static __noinline int tell_window(u32 index, u64 now);
 
 /* Choices are on their way to processors, or have arrived. */
 static __noinline int tell_ways(u64 set, u64 now, u32 kind)

@@ -43,14 +43,8 @@ extern void bpf_task_release(struct task_struct *p) __ksym;
 #include "state.h"
 #include "events.h"
 #include "decide.h"
+#include "trigger.h"
 #include "jobs.h"
-
-static u64 release_of(u32 index, u64 number)
-{
-	const struct task_plan *p = &plan.task[at(index)];
-
-	return p->phase + number * p->period;
-}
 
 /* Tells which servers are served no more, and then which are from now on. */
 static __noinline int tell_servers(u32 domain, u64 now)
@@ -147,21 +141,9 @@ static __noinline int tell_fresh(u32 domain, u64 now)
 	u32 i;
 
 	bpf_for(i, 0, MAX_TASKS) {
-		u64 number, set;
-		u32 index;
-		s32 cpu;
-
 		if (i >= d->fresh_count)
 			break;
-		index = at(d->fresh[at(i)]);
-		number = d->fresh_number[at(i)];
-		cpu = tasks[index].last;
-		set = plan.domain[domain % MAX_DOMAINS].cpus;
-		if (cpu < 0 || !(set >> (cpu & 63) & 1))
-			cpu = lowest(set);
-		tell(now, cpu, RELEASE, index, number,
-		     release_of(index, number) + plan.task[index].deadline, 0);
-		tell_window(index, now);
+		tell_release(at(d->fresh[at(i)]), domain, d->fresh_number[at(i)], now);
 	}
 	return 0;
 }
@@ -444,6 +426,10 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	index = cpus[slot].link;
 	if (index < 0 || index >= MAX_TASKS) {
+		index = cpus[slot].breath;
+		cpus[slot].breath = NONE;
+		if (index >= 0 && index < MAX_TASKS && scx_bpf_dsq_move_to_local(index))
+			return;
 		take_others(slot);
 		return;
 	}
@@ -731,6 +717,7 @@ s32 BPF_PROG(warmset_init)
 		cpus[i % MAX_CPUS].serves = NONE;
 		cpus[i % MAX_CPUS].due = NONE;
 		cpus[i % MAX_CPUS].interrupted = NONE;
+		cpus[i % MAX_CPUS].breath = NONE;
 	}
 	bpf_for(i, 0, plan.tasks) {
 		s32 error = scx_bpf_create_dsq(at(i), NONE);
@@ -827,7 +814,7 @@ int warmset_start(struct request *request)
 	bpf_for(i, 0, 2 * plan.tasks) {
 		u32 index = at(i / 2), turn = i & 1;
 
-		if (plan.task[index].home[turn] != domain)
+		if (plan.task[index].home[turn] != domain || plan.task[index].triggered)
 			continue;
 		await(index, turn, 0);
 		d->heap[d->entries % (2 * MAX_TASKS)] = 2 * index + turn;
@@ -846,6 +833,18 @@ int warmset_start(struct request *request)
 		if (!timer || bpf_timer_init(&timer->timer, &arrivals, CLOCK_MONOTONIC))
 			return 5;
 		bpf_timer_set_callback(&timer->timer, on_arrival);
+	}
+	bpf_for(i, 0, plan.tasks) {
+		u32 key = at(i);
+
+		if (!plan.task[key].triggered || plan.task[key].home[0] != domain)
+			continue;
+		timer = bpf_map_lookup_elem(&asks, &key);
+		if (!timer || bpf_timer_init(&timer->timer, &asks, CLOCK_MONOTONIC))
+			return 6;
+		bpf_timer_set_callback(&timer->timer, on_asked);
+		asked[at(i)].next = NEVER;
+		bpf_timer_start(&timer->timer, plan.origin + BREATH, BPF_F_TIMER_ABS);
 	}
 	set = plan.domain[domain % MAX_DOMAINS].cpus;
 	bpf_for(cpu, 0, MAX_CPUS) {

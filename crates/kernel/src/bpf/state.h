@@ -162,6 +162,8 @@ struct cpu {
 	u32 domain;
 	/* It is left idle although a job is ready. */
 	u32 deliberate;
+	/* A task without a job that is to have this processor for a moment, or NONE. */
+	s32 breath;
 	/* The task that it ran when something of another class took it: to the schedule it still runs
 	 * there, until a decision takes effect. NONE: nothing did.
 	 */

@@ -12,7 +12,7 @@ fn what_was_made_is_taken_away_and_nothing_else() {
         std::fs::write(path, "").unwrap();
     }
     std::fs::create_dir(&directory).unwrap();
-    let board = BoardRef::alone();
+    let board = BoardRef::alone().unwrap();
     let noted = |path: &Path| {
         use std::os::unix::fs::MetadataExt;
         let there = std::fs::symlink_metadata(path).ok();
@@ -56,7 +56,7 @@ fn processes_are_known_until_they_are_forgotten_and_never_mistaken() {
     };
     let (mut ours, guest, stranger) = (child(), child(), child());
     let id = |child: &std::process::Child| child.id() as i32;
-    let board = BoardRef::alone();
+    let board = BoardRef::alone().unwrap();
     board.mark();
     let home = Thread(id(&guest)).processors().unwrap();
     let identity = |child: &std::process::Child| Identity::of(id(child)).unwrap();
