@@ -3,7 +3,8 @@
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
 //! [waits=TIME] [triggers=N] [burst=N] [gap=TIME]`: the set is `random:N:U:SEED`, N tasks of total
-//! utilization U with periods from 10 ms to 60 ms; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`, each
+//! utilization U with periods from 10 ms to 60 ms, `whole:N:U:SEED`, where they are whole
+//! milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`, each
 //! task by itself; or the name of a file of the guest. Each task has a working set of that size.
 //! Decisions may be overdue by `tolerance`, those of a thousand but one by `usual`; without a word by
 //! what the judge allows every case. A case whose name begins with `sim-` is compared with the
@@ -141,6 +142,7 @@ impl Case {
     pub fn tasks(&self, file: impl Fn(&str) -> Result<String>) -> Result<TaskSet> {
         let set = match self.set.split_once(':') {
             Some(("random", given)) => random(given),
+            Some(("whole", given)) => whole(&random(given)?),
             Some(("tasks", given)) => listed(given),
             _ => model::taskfile::from_toml(&file(&self.set)?),
         }?;
@@ -194,6 +196,15 @@ fn listed(given: &str) -> Result<TaskSet> {
         });
     }
     TaskSet::from_timings(timings)?.with_details(details)
+}
+
+/// The same tasks with periods, which are their deadlines, of whole milliseconds.
+fn whole(set: &TaskSet) -> Result<TaskSet> {
+    let timings = set.timings().iter().map(|timing| {
+        let period = Duration::from_millis(timing.period.nanos() / 1_000_000);
+        Timing::implicit(timing.wcet.min(period), period)
+    });
+    TaskSet::from_timings(timings.collect())
 }
 
 fn random(given: &str) -> Result<TaskSet> {
@@ -258,6 +269,12 @@ mod tests {
         let has = |task| given.details(TaskId(task)).unwrap().trigger.is_some();
         assert_eq!([0, 1, 2, 4].map(has), [true, true, false, false]);
         assert_eq!(cases[2].burst, 300);
+        let whole = read("w pd2 1s whole:5:1.5:7").unwrap()[0]
+            .tasks(|_| unreachable!())
+            .unwrap();
+        let is_whole = |t: &Timing| t.period.nanos().is_multiple_of(1_000_000);
+        assert!(whole.timings().iter().all(is_whole));
+        assert_eq!(whole.len(), 5);
         for bad in [
             "x g-edf 1s",
             "x g-edf 1s tasks:1ms",

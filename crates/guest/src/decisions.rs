@@ -7,8 +7,10 @@
 //!
 //! Where two moments that decide are closer than the run can tell, it may decide one way or the
 //! other, and both are right: a job that is released just when another one ends either interrupts it
-//! or does not. Differences of such jobs are counted apart: those whose turns in either schedule
-//! begin or end within [`CLOSE`] of a moment at which the other one decides differently.
+//! or does not. Differences of such jobs are counted apart: those within whose turns in either
+//! schedule, of the same cluster, a moment of one kind is within [`CLOSE`] of one of the other kind.
+//! A job that only one of both schedules completes is a difference, unless that is as close to the
+//! end as moments may be apart.
 
 use model::watch::Silent;
 use model::{Duration, Error, Instant, Result, TaskSet};
@@ -24,7 +26,7 @@ pub const CLOSE: Duration = Duration::from_micros(500);
 const BREAK: Duration = Duration::from_micros(100);
 
 /// A job, by task and number.
-type Name = (u32, u64);
+pub(crate) type Name = (u32, u64);
 
 /// A job's time on a processor without a break.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,8 +44,10 @@ pub struct Turn {
 pub struct Compared {
     /// Decisions that were compared.
     pub decisions: usize,
-    /// Jobs.
+    /// Jobs, or quanta.
     pub jobs: usize,
+    /// Which of both.
+    pub what: &'static str,
     /// Jobs whose turns are not the same, without those that are too close to tell.
     pub different: Vec<String>,
     /// Jobs whose turns are not the same, and too close to tell.
@@ -116,6 +120,23 @@ fn lives(events: &[Event]) -> BTreeMap<Name, (Vec<Turn>, Duration)> {
 /// # Errors
 /// The trace does not say what it needs.
 pub fn simulated(header: &Header, events: &[Event]) -> Result<Vec<Event>> {
+    let mut executed: Vec<Vec<u64>> = vec![Vec::new(); header.tasks.len()];
+    for ((task, _), (_, time)) in lives(events) {
+        executed[task as usize].push(time.nanos());
+    }
+    simulated_with(header, events, executed)
+}
+
+/// Simulates what ran. `executed`: by task, the times of the jobs that the run completed, in order;
+/// what comes behind them does not complete.
+///
+/// # Errors
+/// The trace does not say what it needs.
+pub(crate) fn simulated_with(
+    header: &Header,
+    events: &[Event],
+    mut executed: Vec<Vec<u64>>,
+) -> Result<Vec<Event>> {
     let set: &TaskSet = &header.tasks;
     let stage = &header.stages[0];
     let setup = Setup {
@@ -124,14 +145,13 @@ pub fn simulated(header: &Header, events: &[Event]) -> Result<Vec<Event>> {
         assignment: stage.assignment.as_ref(),
         quantum: stage.quantum.unwrap_or(Duration::from_millis(1)),
     };
-    let mut executed: Vec<Vec<u64>> = vec![Vec::new(); set.len()];
-    for ((task, _), (_, time)) in lives(events) {
-        executed[task as usize].push(time.nanos());
-    }
     if executed.iter().any(Vec::is_empty) {
         return Err(Error::new("a task has no complete job").remedy("run it for longer"));
     }
     let end = events.last().map_or(Instant::ZERO, |event| event.time);
+    for times in &mut executed {
+        times.push(2 * end.nanos());
+    }
     let scenario = Scenario {
         execution: Execution::Given(executed),
         horizon: end.since(Instant::ZERO),
@@ -159,44 +179,92 @@ pub fn compare(header: &Header, real: &[Event], simulated: &[Event], most: usize
         Some(model::Assignment::Clustered(c)) => c.clusters.iter().all(|set| set.len() == 1),
         assignment => assignment.is_some(),
     };
-    let moments = Moments::of(simulated);
-    let mut compared = Compared::default();
+    let clusters = match &header.stages[0].assignment {
+        Some(model::Assignment::Clustered(c)) => Some(c),
+        _ => None,
+    };
+    let cluster_of = |task: u32| match clusters {
+        Some(c) => c.cluster_of[task as usize] as usize,
+        None => 0,
+    };
+    let count = clusters.map_or(1, |c| c.clusters.len());
+    let moments: Vec<Moments> = (0..count)
+        .map(|cluster| {
+            // A server is no task's: only policies without clusters have any.
+            let of_cluster =
+                |e: &&Event| e.task == Event::NO_TASK || cluster_of(e.task.0) == cluster;
+            Moments::of(simulated.iter().filter(of_cluster))
+        })
+        .collect();
+    let ends = |events: &[Event]| events.last().map_or(Instant::ZERO, |event| event.time);
+    let end = ends(real).min(ends(simulated));
+    let mut compared = Compared {
+        what: "jobs",
+        ..Compared::default()
+    };
     for release in real.iter().filter(|e| e.kind == EventKind::Release) {
         let name = (release.task.0, release.job);
-        let (Some((real, _)), Some((simulated, _))) = (run.get(&name), virtual_run.get(&name))
-        else {
-            continue;
-        };
+        let moments = &moments[cluster_of(name.0)];
         if compared.decisions >= most {
             break;
         }
-        compared.jobs += 1;
+        let both = (run.get(&name), virtual_run.get(&name));
+        let (real, simulated, differs) = match both {
+            (Some((real, _)), Some((simulated, _))) => {
+                let cpus = |turns: &[Turn]| match is_partitioned {
+                    true => turns.iter().map(|turn| turn.cpu).collect(),
+                    false => vec![0; turns.len()],
+                };
+                let differs = cpus(real) != cpus(simulated) || apart(real, simulated);
+                (&real[..], &simulated[..], differs)
+            }
+            (None, None) => continue,
+            // Only one of both completes it.
+            (real, simulated) => {
+                let turns = |life: Option<&'_ (Vec<Turn>, Duration)>| -> Vec<Turn> {
+                    life.map_or_else(Vec::new, |(turns, _)| turns.clone())
+                };
+                let (real, simulated) = (turns(real), turns(simulated));
+                let last = real.iter().chain(&simulated).map(|turn| turn.to).max();
+                if last.is_none_or(|to| far(to, end)) {
+                    compared.note(name, &real, &simulated, moments);
+                }
+                continue;
+            }
+        };
         // Each turn begins and ends by a decision.
         compared.decisions += real.len() + 1;
-        let cpus = |turns: &[Turn]| match is_partitioned {
-            true => turns.iter().map(|turn| turn.cpu).collect(),
-            false => vec![0; turns.len()],
-        };
-        let differs = cpus(real) != cpus(simulated) || apart(real, simulated);
         match differs {
-            false => {}
-            true if moments.are_close(real) || moments.are_close(simulated) => compared.close += 1,
-            true => compared.different.push(format!(
+            true => compared.note(name, real, simulated, moments),
+            false => compared.jobs += 1,
+        }
+    }
+    compared
+}
+
+impl Compared {
+    /// A job whose turns are not the same.
+    fn note(&mut self, name: Name, real: &[Turn], simulated: &[Turn], moments: &Moments) {
+        self.jobs += 1;
+        let are_close = |turns: &[Turn]| !turns.is_empty() && moments.are_close(turns);
+        match are_close(real) || are_close(simulated) {
+            true => self.close += 1,
+            false => self.different.push(format!(
                 "job {} of task {}: {real:?} in the run, {simulated:?} in the simulator",
                 name.1 + 1,
                 name.0 + 1
             )),
         }
     }
-    compared
 }
 
-/// Do turns begin or end at moments that are further apart than a millisecond and a hundredth?
+/// Are moments further apart than a run may be behind the simulator?
+fn far(a: Instant, b: Instant) -> bool {
+    a.since(b).max(b.since(a)).nanos() > 4 * CLOSE.nanos()
+}
+
+/// Do turns begin or end at moments that are [`far`] apart?
 fn apart(real: &[Turn], simulated: &[Turn]) -> bool {
-    let far = |a: Instant, b: Instant| {
-        let allowed = 4 * CLOSE.nanos();
-        a.since(b).max(b.since(a)).nanos() > allowed
-    };
     let mut both = real.iter().zip(simulated);
     both.any(|(a, b)| far(a.from, b.from) || far(a.to, b.to))
 }
@@ -211,9 +279,9 @@ struct Moments {
 }
 
 impl Moments {
-    fn of(events: &[Event]) -> Self {
+    fn of<'a>(events: impl Iterator<Item = &'a Event> + Clone) -> Self {
         let times = |kinds: &[EventKind]| {
-            let found = events.iter().filter(|e| kinds.contains(&e.kind));
+            let found = events.clone().filter(|e| kinds.contains(&e.kind));
             found.map(|e| e.time).collect()
         };
         Moments {
@@ -351,5 +419,57 @@ mod tests {
         }
         let compared = compare(&header, &events, &again, 500);
         assert_eq!(compared.different.len(), 1, "{compared:?}");
+    }
+
+    #[test]
+    fn a_job_that_only_the_simulator_completes_is_found() {
+        let (header, events) = run();
+        let again = simulated(&header, &events).unwrap();
+        let lacks = |events: &[Event], task: u32, job: u64| -> Vec<Event> {
+            let is_of = |e: &&Event| e.task != TaskId(task) || e.job != job;
+            let kept = events
+                .iter()
+                .filter(|e| e.kind == EventKind::Release || is_of(e));
+            kept.copied().collect()
+        };
+        // In the middle of the run, and at its end, where it may be behind.
+        let compared = compare(&header, &lacks(&events, 1, 1), &again, 500);
+        assert_eq!(compared.different.len(), 1, "{compared:?}");
+        let other = compare(&header, &events, &lacks(&again, 0, 3), 500);
+        assert_eq!(other.different.len(), 1, "{other:?}");
+    }
+
+    #[test]
+    fn ties_of_another_cluster_excuse_nothing() {
+        let timings = [(2, 10), (9, 20), (4, 10)].map(|(c, p)| Timing::implicit(ms(c), ms(p)));
+        let set = TaskSet::from_timings(timings.to_vec()).unwrap();
+        let cluster = |cpu| std::iter::once(model::CpuId(cpu)).collect();
+        let stage = Stage {
+            policy: "p-edf".to_owned(),
+            assignment: Some(model::Assignment::Clustered(model::assignment::Clustered {
+                clusters: vec![cluster(0), cluster(1)],
+                cluster_of: vec![0, 0, 1],
+            })),
+            quantum: None,
+        };
+        let platform = Platform::symmetric(2);
+        let header = Header::simulated(set, platform, stage, Provenance::default());
+        let at = |us| Instant::ZERO + Duration::from_micros(us);
+        let cpus = [model::CpuId(0), model::CpuId(1)];
+        // A job of the first cluster; in the second one a release comes as a job ends.
+        let of = |ends: u64| {
+            vec![
+                Event::release(at(0), cpus[0], TaskId(1), 0, at(20_000)),
+                Event::start(at(0), cpus[0], TaskId(1), 0),
+                Event::release(at(0), cpus[1], TaskId(2), 0, at(10_000)),
+                Event::start(at(0), cpus[1], TaskId(2), 0),
+                Event::completion(at(4000), cpus[1], TaskId(2), 0, ms(4)),
+                Event::release(at(4100), cpus[1], TaskId(2), 1, at(14_000)),
+                Event::completion(at(ends), cpus[0], TaskId(1), 0, ms(9)),
+                Event::end(at(30_000)),
+            ]
+        };
+        let compared = compare(&header, &of(15_000), &of(9_000), 500);
+        assert_eq!((compared.close, compared.different.len()), (0, 1));
     }
 }

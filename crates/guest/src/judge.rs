@@ -2,6 +2,7 @@
 
 use crate::archive;
 use crate::decisions::{self, Compared};
+use crate::quanta;
 use model::{CpuId, Duration, Error, Instant, Result};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -167,9 +168,14 @@ pub fn judge(path: &Path, limits: &Limits) -> Result<Judged> {
         .into_owned();
     let compared = match name.starts_with("sim-") {
         true => {
-            let simulated = decisions::simulated(&header, &all.events)?;
             let most = limits.decisions;
-            Some(decisions::compare(&header, &all.events, &simulated, most))
+            Some(match header.stages[0].quantum {
+                Some(quantum) => quanta::compare(&header, &all.events, quantum, most)?,
+                None => {
+                    let simulated = decisions::simulated(&header, &all.events)?;
+                    decisions::compare(&header, &all.events, &simulated, most)
+                }
+            })
         }
         false => None,
     };

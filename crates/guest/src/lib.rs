@@ -18,6 +18,7 @@ mod ordinary;
 #[cfg(feature = "init")]
 mod outside;
 pub mod pack;
+pub mod quanta;
 #[cfg(feature = "init")]
 pub mod rounds;
 #[cfg(feature = "init")]

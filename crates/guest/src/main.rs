@@ -159,8 +159,8 @@ fn judge_one(into: &Path, name: &str, limits: &judge::Limits) -> (String, bool) 
     let compared = judged.compared.as_ref().map(|c| {
         let same = c.jobs - c.close - c.different.len();
         format!(
-            "{} decisions: {same} jobs same, {} close",
-            c.decisions, c.close
+            "{} decisions: {same} {} same, {} close",
+            c.decisions, c.what, c.close
         )
     });
     let row = format!(
