@@ -2,7 +2,7 @@
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
-//! [waits=TIME] [triggers=N] [burst=N] [gap=TIME]`: the set is `random:N:U:SEED`, N tasks of total
+//! [waits=TIME] [watchdog=TIME] [triggers=N] [burst=N] [gap=TIME]`: the set is `random:N:U:SEED`, N tasks of total
 //! utilization U with periods from 10 ms to 60 ms, `whole:N:U:SEED`, where they are whole
 //! milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`, each
 //! task by itself; or the name of a file of the guest. Each task has a working set of that size.
@@ -13,9 +13,10 @@
 //! a `ring` events come through one of that size, which is to be too small: the run and its trace
 //! have to say how many are lost. The first job of the task `stuck`, counted from 1, never comes to
 //! its end. With `waits` ordinary threads want all processors, and none may be kept from its own for
-//! longer; that jobs come late then is no matter of the case. The jobs of the first `triggers` tasks
-//! are released by FIFOs, into which is written about once a period at random times, or once in
-//! `gap`; into the first one `burst` bytes at once, too.
+//! longer; that jobs come late then is no matter of the case. The kernel lets a thread wait for
+//! `watchdog`, and the program for a third of that. The jobs of the first `triggers` tasks are
+//! released by FIFOs, into which is written about once a period at random times, or once in `gap`;
+//! into the first one `burst` bytes at once, too.
 
 use generate::{Amount, Method, Range, Recipe};
 use model::{
@@ -66,6 +67,8 @@ pub struct Case {
     pub burst: u64,
     /// A release of each is asked for about once in so long; `None`: about once a period.
     pub gap: Option<Duration>,
+    /// How long the kernel lets a thread wait, where that is not what it always does.
+    pub watchdog: Option<Duration>,
 }
 
 /// Reads a file of cases. Empty lines and those that begin with `#` say nothing.
@@ -107,6 +110,7 @@ fn one(line: &str) -> Result<Case> {
         triggers: 0,
         burst: 0,
         gap: None,
+        watchdog: None,
     };
     for word in words {
         match word.split_once('=') {
@@ -120,6 +124,7 @@ fn one(line: &str) -> Result<Case> {
                 let task: usize = task.parse().map_err(|_| bad())?;
                 case.stuck = Some(task.checked_sub(1).ok_or_else(bad)?);
             }
+            Some(("watchdog", time)) => case.watchdog = Some(time.parse()?),
             Some(("waits", most)) => case.waits = Some(most.parse()?),
             Some(("ring", size)) => case.ring = Some(size.parse()?),
             Some(("cpus", cpus)) => case.cpus = Some(cpus.parse()?),

@@ -223,8 +223,11 @@ pub fn run(name: &str) -> Result<()> {
         true => rounds::never_ends(work),
         false => work,
     };
+    let watchdog = case.watchdog.unwrap_or(Harm::default().watchdog);
     let harm = Harm {
         work: &change,
+        watchdog,
+        patience: Duration::from_nanos(watchdog.nanos() / 3),
         ..Harm::default()
     };
     let lost = one(case, &path, &harm)?.lost;
@@ -259,8 +262,9 @@ pub(crate) struct Harm<'a> {
     pub work: &'a dyn Fn(usize, Box<dyn Work>) -> Box<dyn Work>,
     /// The same of the state machines of a policy that decides at quanta.
     pub machines: &'a dyn Fn(Box<dyn Machines>) -> Box<dyn Machines>,
-    /// How long the kernel lets a thread wait.
+    /// How long the kernel lets a thread wait, and the program does.
     pub watchdog: Duration,
+    pub patience: Duration,
 }
 
 impl Default for Harm<'_> {
@@ -270,6 +274,7 @@ impl Default for Harm<'_> {
             work: &|_, work| work,
             machines: &|machines| machines,
             watchdog: kernel::Settings::default().watchdog,
+            patience: kernel::Settings::default().patience,
         }
     }
 }
@@ -317,6 +322,7 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
         to_end: TO_END,
         triggers: Triggers::open(&set)?,
         watchdog: harm.watchdog,
+        patience: harm.patience,
         ring: (case.ring).map_or(kernel::Settings::default().ring, |ring| ring.get() as u32),
     };
     let outcome = kernel::run(plan, &set, works, &settings, &Silent, &mut sink, |_| {})?;

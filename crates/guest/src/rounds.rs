@@ -176,6 +176,7 @@ pub fn round(seed: &str, number: &str) -> Result<()> {
         work: &work,
         machines: &machines,
         watchdog: round.watchdog(),
+        ..Harm::default()
     };
     let outcome = one(&case, Path::new("/dev/null"), &harm)?;
     for task in outcome.stuck {

@@ -21,6 +21,7 @@ const DECISIONS: &str = ".data.decisions";
 const INSIDE: &str = ".data.inside";
 const OVER: &str = ".data.over";
 const GONE: &str = ".data.gone";
+const PATIENCE: &str = ".data.patience";
 const SEEN: &str = ".bss.seen";
 const CHOICES: &str = ".bss.choices";
 const ASKED: &str = ".data.asked";
@@ -87,6 +88,7 @@ impl Loaded {
                 .remedy("build warmset again from one source"));
             }
         }
+        loaded.write(PATIENCE, &FIRST, &settings.patience.nanos().to_ne_bytes())?;
         Ok(loaded)
     }
 

@@ -23,6 +23,9 @@ pub struct Settings {
     pub watchdog: Duration,
     /// What releases the jobs of tasks that have a trigger, open.
     pub triggers: Triggers,
+    /// A thread whose job waits for longer than that is let run for an instant, so that the kernel
+    /// does not unload the program.
+    pub patience: Duration,
 }
 
 impl Default for Settings {
@@ -34,6 +37,7 @@ impl Default for Settings {
             surroundings: None,
             watchdog: Duration::from_secs(30),
             triggers: Triggers::default(),
+            patience: Duration::from_secs(10),
         }
     }
 }

@@ -424,6 +424,11 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 		take_others(MAX_CPUS);
 		return;
 	}
+	index = cpus[slot].lets;
+	cpus[slot].lets = NONE;
+	if (index >= 0 && index < MAX_TASKS && tasks[index].link == NONE &&
+	    scx_bpf_dsq_move_to_local(index))
+		return;
 	index = cpus[slot].link;
 	if (index < 0 || index >= MAX_TASKS) {
 		index = cpus[slot].breath;
@@ -647,6 +652,36 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 		hand_over(index);
 }
 
+/* How often a processor looks for threads that have waited for long, as a part of how long that is. */
+#define LOOKS 8
+
+/* A job whose thread can run may wait for as long as others go before it, and the kernel unloads a
+ * program under which a thread waits for 30 s. So one that has waited for long is let run for an
+ * instant, in the place of a job: it is put back at once, as it is not linked here (`running`).
+ */
+SEC("struct_ops/tick")
+void BPF_PROG(warmset_tick, struct task_struct *p)
+{
+	u32 cpu = slot_of(scx_bpf_task_cpu(p)), domain, word, bit;
+	u64 now = clock();
+
+	if (over || cpu >= MAX_CPUS || now < cpus[cpu].looks)
+		return;
+	cpus[cpu].looks = now + patience / LOOKS;
+	domain = cpus[cpu].domain;
+	bpf_for(word, 0, TASK_WORDS) {
+		for_bits(bit, domains[bounded(domain)].waiting[word % TASK_WORDS]) {
+			u32 index = at(word * 64 + bit);
+
+			if (tasks[index].on != NONE || now < tasks[index].began + patience)
+				continue;
+			cpus[cpu].lets = index;
+			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
+			return;
+		}
+	}
+}
+
 /* The task has counted the end of a job in its page, and asks for the next one. */
 SEC("struct_ops/yield")
 bool BPF_PROG(warmset_yield, struct task_struct *from, struct task_struct *to)
@@ -718,6 +753,7 @@ s32 BPF_PROG(warmset_init)
 		cpus[i % MAX_CPUS].due = NONE;
 		cpus[i % MAX_CPUS].interrupted = NONE;
 		cpus[i % MAX_CPUS].breath = NONE;
+		cpus[i % MAX_CPUS].lets = NONE;
 	}
 	bpf_for(i, 0, plan.tasks) {
 		s32 error = scx_bpf_create_dsq(at(i), NONE);
@@ -952,6 +988,7 @@ struct sched_ext_ops warmset = {
 	.dispatch = (void *)warmset_dispatch,
 	.running = (void *)warmset_running,
 	.stopping = (void *)warmset_stopping,
+	.tick = (void *)warmset_tick,
 	.yield = (void *)warmset_yield,
 	.update_idle = (void *)warmset_update_idle,
 	.set_cpumask = (void *)warmset_set_cpumask,

@@ -170,6 +170,10 @@ struct cpu {
 	s32 interrupted;
 	/* When one of the others came to it last. */
 	u64 visited;
+	/* The task whose thread it lets run for an instant; NONE. */
+	s32 lets;
+	/* When it looks next for one that has waited for long. */
+	u64 looks;
 };
 
 struct domain {
@@ -229,6 +233,8 @@ struct domain domains[MAX_DOMAINS];
 u32 over SEC(".data.over");
 /* How many tasks have come into custody at least once. */
 u32 inside SEC(".data.inside");
+/* A job that could run waits for no longer until its thread is let run for an instant. */
+u64 patience SEC(".data.patience") = 10000000000;
 /* The first task, counted from 1, whose thread has left the class before the run was over. */
 u32 gone SEC(".data.gone");
 
