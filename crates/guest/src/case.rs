@@ -2,9 +2,9 @@
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
-//! [waits=TIME] [watchdog=TIME] [triggers=N] [burst=N] [gap=TIME]`: the set is `random:N:U:SEED`, N tasks of total
-//! utilization U with periods from 10 ms to 60 ms, `whole:N:U:SEED`, where they are whole
-//! milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`, each
+//! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME]`: the set is
+//! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
+//! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`, each
 //! task by itself; or the name of a file of the guest. Each task has a working set of that size.
 //! Decisions may be overdue by `tolerance`, those of a thousand but one by `usual`; without a word by
 //! what the judge allows every case. A case whose name begins with `sim-` is compared with the
@@ -14,7 +14,8 @@
 //! have to say how many are lost. The first job of the task `stuck`, counted from 1, never comes to
 //! its end. With `waits` ordinary threads want all processors, and none may be kept from its own for
 //! longer; that jobs come late then is no matter of the case. The kernel lets a thread wait for
-//! `watchdog`, and the program for a third of that. The jobs of the first `triggers` tasks are
+//! `watchdog`, and the program for a third of that. The first jobs are released `later` by so much
+//! than the threads are there. The jobs of the first `triggers` tasks are
 //! released by FIFOs, into which is written about once a period at random times, or once in `gap`;
 //! into the first one `burst` bytes at once, too.
 
@@ -69,6 +70,8 @@ pub struct Case {
     pub gap: Option<Duration>,
     /// How long the kernel lets a thread wait, where that is not what it always does.
     pub watchdog: Option<Duration>,
+    /// How long after its beginning the first jobs are released.
+    pub later: Option<Duration>,
 }
 
 /// Reads a file of cases. Empty lines and those that begin with `#` say nothing.
@@ -111,6 +114,7 @@ fn one(line: &str) -> Result<Case> {
         burst: 0,
         gap: None,
         watchdog: None,
+        later: None,
     };
     for word in words {
         match word.split_once('=') {
@@ -124,6 +128,7 @@ fn one(line: &str) -> Result<Case> {
                 let task: usize = task.parse().map_err(|_| bad())?;
                 case.stuck = Some(task.checked_sub(1).ok_or_else(bad)?);
             }
+            Some(("later", time)) => case.later = Some(time.parse()?),
             Some(("watchdog", time)) => case.watchdog = Some(time.parse()?),
             Some(("waits", most)) => case.waits = Some(most.parse()?),
             Some(("ring", size)) => case.ring = Some(size.parse()?),

@@ -39,7 +39,7 @@ const LATENCY: &str = "release to first instruction:";
 
 const SET: &str = "random:6:2.2:21";
 
-const CALLS: [Call; 12] = [
+const CALLS: [Call; 11] = [
     Call {
         name: "platform",
         set: "",
@@ -51,15 +51,6 @@ const CALLS: [Call; 12] = [
         name: "run-kernel",
         set: SET,
         line: "run SET --engine kernel --policy g-edf --for 1s \
-               --jobs-end clock --tolerance 2ms --trace TRACE",
-        status: &[0],
-        says: &["by the kernel's scheduler", "decisions in the kernel"],
-    },
-    // For longer than the kernel suffers a thread that waits.
-    Call {
-        name: "run-later",
-        set: SET,
-        line: "run SET --engine kernel --policy p-edf --for 500ms --release-at +40s \
                --jobs-end clock --tolerance 2ms --trace TRACE",
         status: &[0],
         says: &["by the kernel's scheduler", "decisions in the kernel"],

@@ -150,7 +150,9 @@ fn watched(case: &Case, look: &Look) -> Result<()> {
         }
         _ => None,
     };
-    let patience = PATIENCE.saturating_add(case.horizon);
+    let patience = PATIENCE
+        .saturating_add(case.horizon)
+        .saturating_add(case.later.unwrap_or(Duration::ZERO));
     let status = match case.change {
         Some(every) => outside::change_all(&mut child, every, patience),
         None => ended(&mut child, patience),
@@ -318,7 +320,7 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
     let works = works(case, &set).into_iter().enumerate();
     let works = works.map(|(task, work)| (harm.work)(task, work)).collect();
     let settings = kernel::Settings {
-        release_at: None,
+        release_at: case.later.map(|later| monotonic() + later.nanos()),
         to_end: TO_END,
         triggers: Triggers::open(&set)?,
         watchdog: harm.watchdog,
@@ -330,6 +332,12 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
     events.end(&outcome.triggers, &sink.releases)?;
     println!("guest: {}: time zero is {} ns", case.name, outcome.origin);
     Ok(outcome)
+}
+
+/// `CLOCK_MONOTONIC`, in nanoseconds.
+fn monotonic() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Jobs that spin until their thread has executed for so long. All are alike, and what a unit takes
