@@ -50,7 +50,7 @@ quick="$quick initcall_blacklist=cmos_init damon_stat.enabled=0"
 # The kernel's own tracer, for finding out who had a processor when a decision was late.
 if [ -n "${TRACE:-}" ]; then quick="$quick trace_event=$TRACE trace_clock=mono trace_buf_size=16M"; fi
 # shellcheck disable=SC2086 # options
-exec timeout --foreground "${WARMSET_GUEST_SECONDS:-900}" sh "$(dirname "$0")/tool.sh" "$fetched" \
+exec timeout --foreground "${WARMSET_GUEST_SECONDS:-2400}" sh "$(dirname "$0")/tool.sh" "$fetched" \
     qemu-system-x86_64 -L "$share/qemu" -L "$share/seabios" \
     -accel tcg,thread=single -icount "shift=$speed,sleep=off,align=off" -rtc base=2026-01-01,clock=vm \
     $processors -option-rom "$rom" -m 1G -nodefaults -no-user-config -display none -serial stdio -no-reboot \
