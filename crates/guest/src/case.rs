@@ -15,9 +15,9 @@
 //! its end. With `waits` ordinary threads want all processors, and none may be kept from its own for
 //! longer; that jobs come late then is no matter of the case. The kernel lets a thread wait for
 //! `watchdog`, and the program for a third of that. The first jobs are released `later` by so much
-//! than the threads are there. The jobs of the first `triggers` tasks are
-//! released by FIFOs, into which is written about once a period at random times, or once in `gap`;
-//! into the first one `burst` bytes at once, too.
+//! than the threads are there. The jobs of the first `triggers` tasks are released by FIFOs, into
+//! which is written about once a period at random times, or once in `gap`; into the first one `burst`
+//! bytes at once, too.
 
 use generate::{Amount, Method, Range, Recipe};
 use model::{

@@ -2,15 +2,15 @@
 //!
 //! The simulator gets the times that the jobs of the run executed. What is compared is the life of
 //! each job: on how many processors' turns it ran, one after the other (on which, where each task
-//! has its own), until its completion. Jobs are taken in the order of their releases, up to a number
-//! of decisions.
+//! has its own), until its completion. Jobs are taken in the order of their releases, up to a
+//! number of decisions.
 //!
 //! Where two moments that decide are closer than the run can tell, it may decide one way or the
-//! other, and both are right: a job that is released just when another one ends either interrupts it
-//! or does not. Differences of such jobs are counted apart: those within whose turns in either
-//! schedule, of the same cluster, a moment of one kind is within [`CLOSE`] of one of the other kind.
-//! A job that only one of both schedules completes is a difference, unless that is as close to the
-//! end as moments may be apart.
+//! other, and both are right: a job that is released just when another one ends either interrupts
+//! it or does not. Differences of such jobs are counted apart: those within whose turns in either
+//! schedule, of the same cluster, a moment of one kind is within [`CLOSE`] of one of the other
+//! kind. A job that only one of both schedules completes is a difference, unless that is as close
+//! to the end as moments may be apart.
 
 use model::watch::Silent;
 use model::{Duration, Error, Instant, Result, TaskSet};
@@ -55,10 +55,10 @@ pub struct Compared {
 }
 
 /// The turns of each job that completes, and how long they are together. Where a processor had no
-/// other job in between, two turns are one: the kernel itself or an ordinary program was there, which
-/// is nobody's decision, and to the schedule the job executed. Where it was idle, or its server
-/// ended, the schedule left the job without a processor, unless for so short a time that the job
-/// has hardly left it: timetables of servers have such breaks.
+/// other job in between, two turns are one: the kernel itself or an ordinary program was there,
+/// which is nobody's decision, and to the schedule the job executed. Where it was idle, or its
+/// server ended, the schedule left the job without a processor, unless for so short a time that the
+/// job has hardly left it: timetables of servers have such breaks.
 fn lives(events: &[Event]) -> BTreeMap<Name, (Vec<Turn>, Duration)> {
     let mut open: BTreeMap<Name, Vec<Turn>> = BTreeMap::new();
     let mut lives = BTreeMap::new();

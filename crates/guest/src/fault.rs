@@ -234,8 +234,9 @@ impl Round {
         }
     }
 
-    /// Is that what becomes of such a run? `code`: its exit status, `None`: it was killed. `late`: the
-    /// fault was done to it, as it was there. `said`: what it has said of errors. Returns a word for it.
+    /// Is that what becomes of such a run? `code`: its exit status, `None`: it was killed. `late`:
+    /// the fault was done to it, as it was there. `said`: what it has said of errors. Returns a
+    /// word for it.
     ///
     /// # Errors
     /// What is not as it should be.

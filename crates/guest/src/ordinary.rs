@@ -1,8 +1,8 @@
 //! Does the machine schedule ordinary programs as it did before?
 //!
-//! [`Look::first`] notes how long a piece of work takes on each processor, and how two threads share
-//! one; [`Look::again`] asks the same later, and whether anything of sched_ext is left. [`Waits`]
-//! notes for how long an ordinary thread was kept from its processor while a run went on.
+//! [`Look::first`] notes how long a piece of work takes on each processor, and how two threads
+//! share one; [`Look::again`] asks the same later, and whether anything of sched_ext is left.
+//! [`Waits`] notes for how long an ordinary thread was kept from its processor while a run went on.
 
 use machine::realtime;
 use model::{CpuId, CpuSet, Error, Result};

@@ -1,17 +1,18 @@
-//! The decisions of a policy that decides at quanta, held against those of the simulator, quantum by
-//! quantum.
+//! The decisions of a policy that decides at quanta, held against those of the simulator, quantum
+//! by quantum.
 //!
 //! The simulator gets the number of quanta that each job of the run was chosen for, so that a job
-//! occupies as many there: what switches take in an emulated machine makes jobs need more of them. So
-//! both know the same at each boundary, and have to choose the same jobs: at every one of them, as a
-//! decision that differs changes what comes later.
+//! occupies as many there: what switches take in an emulated machine makes jobs need more of them.
+//! So both know the same at each boundary, and have to choose the same jobs: at every one of them,
+//! as a decision that differs changes what comes later.
 //!
 //! In a run a choice takes effect a moment after the boundary, and a job that ends is known to have
 //! ended at the next one:
 //!
 //! - Between boundaries nobody decides: a job that leaves its processor before its end was chosen
 //!   for all quanta up to the boundary before that.
-//! - A job that ends after what the policy was told and before its choice has arrived everywhere may
+//! - A job that ends after what the policy was told and before its choice has arrived everywhere
+//!   may
 //!   have been chosen or not, unless its processor has another job in that quantum. Whether it was is
 //!   what the simulator says; where it says that it was not, that counts as too close to
 //!   tell.
@@ -24,8 +25,8 @@ use model::{Duration, Instant, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use trace::{Event, EventKind, Header, Overhead};
 
-/// A choice, as it was made: for which quantum, from 0; of which moment the policy was told; and from
-/// when on it took effect.
+/// A choice, as it was made: for which quantum, from 0; of which moment the policy was told; and
+/// from when on it took effect.
 #[derive(Clone, Copy, Debug)]
 struct Boundary {
     quantum: u64,

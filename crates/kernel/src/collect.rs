@@ -107,8 +107,8 @@ impl Collector {
     }
 
     /// Hands on what is left up to the end, with the misses of jobs that are not complete by then.
-    /// `losses`: how many events the program in the kernel has lost; those that it could not tell of
-    /// any more, or only behind the end, are told here. Returns how many events were lost.
+    /// `losses`: how many events the program in the kernel has lost; those that it could not tell
+    /// of any more, or only behind the end, are told here. Returns how many events were lost.
     pub fn finish(mut self, end: Instant, losses: u64, sink: &mut impl Sink) -> u64 {
         self.hand_on_until(end, sink);
         let end = end.max(self.last);

@@ -1,5 +1,5 @@
-//! A run from its beginning to its end: loads the program, starts the threads of all tasks, releases
-//! the first jobs at one moment, takes the events, unloads.
+//! A run from its beginning to its end: loads the program, starts the threads of all tasks,
+//! releases the first jobs at one moment, takes the events, unloads.
 //!
 //! On every way out the program is unloaded first, so that all threads are ordinary ones again.
 
@@ -139,7 +139,8 @@ pub fn run<S: Sink>(
     let let_go = loaded.end();
     let (losses, decisions) = (loaded.losses(), loaded.decisions());
     loaded.detach();
-    // When it has unloaded the program, the kernel has said why it has ejected it before, if it has.
+    // When it has unloaded the program, the kernel has said why it has ejected it before, if it
+    // has.
     let ending = loaded.ending();
     let (latencies, stuck) = join(workers, settings.to_end);
     let ending = ending?.map(|ending| ejected(&ending.reason, &ending.message));

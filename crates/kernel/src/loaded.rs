@@ -1,5 +1,5 @@
-//! The program, loaded into the kernel. When this value goes, so does the program, and every task is
-//! of the fair class again; the kernel does the same when this process ends.
+//! The program, loaded into the kernel. When this value goes, so does the program, and every task
+//! is of the fair class again; the kernel does the same when this process ends.
 
 use crate::intf::{self, Choice, Ending, MAX_DOMAINS, MAX_TASKS, Plan};
 use crate::outcome::Settings;

@@ -3,9 +3,9 @@
 //! It counts a job that is done in its page, and yields: the program in the kernel takes it off its
 //! processor until the next job has one.
 //!
-//! The kernel ejects a scheduler that lets a thread wait for a processor for 30 s. So a worker whose
-//! next job is released only in a while ([`LONGEST_WAIT`]) sleeps, and is there again before the
-//! release; one whose first job is, comes into the class only then.
+//! The kernel ejects a scheduler that lets a thread wait for a processor for 30 s. So a worker
+//! whose next job is released only in a while ([`LONGEST_WAIT`]) sleeps, and is there again before
+//! the release; one whose first job is, comes into the class only then.
 
 use crate::engine::clock;
 use crate::intf::{PAGE, PAGE_CHOSEN, PAGE_DONE, PAGE_GIVEN, PAGE_RELEASE, TaskPlan};
@@ -61,8 +61,8 @@ impl Shared {
         self.tasks[task.index()].phase > LONGEST_WAIT.nanos()
     }
 
-    /// When the worker has to be there for this job, as a reading of `CLOCK_MONOTONIC`; a job at the
-    /// horizon or later there is not.
+    /// When the worker has to be there for this job, as a reading of `CLOCK_MONOTONIC`; a job at
+    /// the horizon or later there is not.
     fn needed(&self, task: TaskId, number: u64) -> u64 {
         let plan = &self.tasks[task.index()];
         let release = number

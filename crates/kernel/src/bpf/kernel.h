@@ -49,7 +49,7 @@ struct cpumask {
 struct task_struct {
 	unsigned int __state;
 	int pid;
-	/* Where the thread may run, whatever holds it on one processor for a moment (`cpus_ptr`). */
+	/* Where it may run, whatever holds it on one processor for a moment (`cpus_ptr`). */
 	struct cpumask cpus_mask;
 	unsigned short migration_disabled;
 	struct sched_ext_entity scx;

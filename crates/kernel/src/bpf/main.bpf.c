@@ -514,8 +514,8 @@ static __noinline int rest(u32 slot)
 /* When a running thread is changed (its nice value, its affinity, its control group), the kernel
  * takes it off and puts it back, and says `stopping` and `running`: on the processor of the one who
  * asks for the change, or of the thread itself. Nothing else runs meanwhile. Such a `stopping` is
- * told from one of a thread that goes to sleep: that one is called on the thread's own processor, and
- * the thread has a state. The `running` behind it is that of a thread that runs already.
+ * told from one of a thread that goes to sleep: that one is called on the thread's own processor,
+ * and the thread has a state. The `running` behind it is that of a thread that runs already.
  */
 static bool is_change(const struct task_struct *p, bool runnable)
 {
@@ -652,7 +652,7 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 		hand_over(index);
 }
 
-/* How often a processor looks for threads that have waited for long, as a part of how long that is. */
+/* How often a processor looks for threads that have waited for long: as a part of that time. */
 #define LOOKS 8
 
 /* A job whose thread can run may wait for as long as others go before it, and the kernel unloads a
