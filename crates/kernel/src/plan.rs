@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn triggers_are_part_of_the_plan_where_one_domain_releases_a_task() {
-        let set = tasks(&[(6, 10, true), (6, 10, false), (6, 10, false)]);
+        let set = tasks(&[(3, 10, true), (3, 10, false), (3, 10, false)]);
         for policy in ["g-edf", "g-fifo", "edf-wm", "nps-f"] {
             let tasks = planned(policy, &set).unwrap().tasks;
             let triggered: Vec<bool> = tasks.iter().map(|task| task.triggered).collect();

@@ -26,8 +26,9 @@ fn check(directory: &Path) -> Result<(), String> {
     let lines = made.lines().filter(|line| !line.starts_with('#'));
     let mut named: Vec<&str> = lines.filter_map(|line| line.split("  ").nth(1)).collect();
     named.sort_unstable();
-    if named != files(directory) {
-        return Err(format!("it is about {named:?}"));
+    let there = files(directory);
+    if named != there {
+        return Err(format!("it is about {named:?}, and there are {there:?}"));
     }
     let checked = Command::new("sha256sum")
         .args(["--check", "--quiet", "--strict", "main.bpf.o.made"])
