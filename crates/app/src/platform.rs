@@ -59,28 +59,40 @@ pub fn describe(on: &On) -> Result<Described> {
         Some(platform) => Ok(Described::Platform { platform }),
         None => {
             let mut machine = machine::this_machine()?;
-            machine.capabilities.push(in_kernel());
+            let lacks = kernel::support::lacks(&Tree::new("/".as_ref()));
+            let in_kernel = in_kernel(lacks, &machine, kernel::support::trial);
+            machine.capabilities.push(in_kernel);
             Ok(Described::Machine(machine))
         }
     }
 }
 
-/// Whether `warmset run --engine kernel` can be: what of it is missing first.
-fn in_kernel() -> Capability {
-    let name = "engine in the kernel";
-    match kernel::support::check(&Tree::new("/".as_ref())) {
-        Ok(()) => Capability {
-            name,
-            state: State::Yes,
-            seen: "this build has it, and this kernel has sched_ext".to_owned(),
-            remedy: String::new(),
+/// Whether `warmset run --engine kernel` can be: all that is missing, and how to get it. Where
+/// nothing is, the program is loaded on trial.
+fn in_kernel(
+    mut lacks: Vec<Error>,
+    machine: &Machine,
+    trial: impl Fn() -> Result<()>,
+) -> Capability {
+    let refused = |c: &&Capability| c.state == State::No;
+    if let Some(bpf) = machine.capability("BPF").filter(refused) {
+        lacks.push(Error::new(format!("BPF: {}", bpf.seen)).remedy(bpf.remedy.clone()));
+    }
+    if lacks.is_empty() {
+        lacks.extend(trial().err());
+    }
+    let told = |what: fn(&Error) -> &str| lacks.iter().map(what).collect::<Vec<_>>().join("; ");
+    Capability {
+        name: "engine in the kernel",
+        state: match lacks.is_empty() {
+            true => State::Yes,
+            false => State::No,
         },
-        Err(e) => Capability {
-            name,
-            state: State::No,
-            seen: e.cause().to_owned(),
-            remedy: e.advice().to_owned(),
+        seen: match lacks.is_empty() {
+            true => "this build has it, and this kernel takes its program".to_owned(),
+            false => told(Error::cause),
         },
+        remedy: told(Error::advice),
     }
 }
 
@@ -114,4 +126,36 @@ pub fn list() -> List {
         about: "N identical processors, no caches described",
     });
     List { platforms }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_the_engine_in_the_kernel_lacks_is_told_with_remedies() {
+        let mut machine = machine::this_machine().unwrap();
+        machine.capabilities.retain(|c| c.name != "BPF");
+        let lack = |what: &str| Error::new(what.to_owned()).remedy(format!("get {what}"));
+        let never = || -> Result<()> { panic!("it is loaded on trial") };
+        let told = in_kernel(vec![lack("a build"), lack("a kernel")], &machine, never);
+        assert_eq!(told.state, State::No);
+        assert_eq!(told.seen, "a build; a kernel");
+        assert_eq!(told.remedy, "get a build; get a kernel");
+        let refused = in_kernel(Vec::new(), &machine, || Err(lack("a verifier")));
+        assert_eq!(refused.state, State::No);
+        assert_eq!(refused.seen, "a verifier");
+        let well = in_kernel(Vec::new(), &machine, || Ok(()));
+        assert_eq!((well.state, &*well.remedy), (State::Yes, ""));
+        // No right to it is among what is told.
+        machine.capabilities.push(Capability {
+            name: "BPF",
+            state: State::No,
+            seen: "a program is refused".to_owned(),
+            remedy: "run as root".to_owned(),
+        });
+        let told = in_kernel(vec![lack("a build")], &machine, never);
+        assert_eq!(told.seen, "a build; BPF: a program is refused");
+        assert_eq!(told.remedy, "get a build; run as root");
+    }
 }

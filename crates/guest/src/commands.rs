@@ -45,7 +45,10 @@ const CALLS: [Call; 11] = [
         set: "",
         line: "platform",
         status: &[0],
-        says: &["sched_ext"],
+        says: &[
+            "sched_ext",
+            "this build has it, and this kernel takes its program",
+        ],
     },
     Call {
         name: "run-kernel",

@@ -3,10 +3,14 @@
 
 use crate::intf::{self, Choice, Ending, MAX_DOMAINS, MAX_TASKS, Plan};
 use crate::outcome::Settings;
-use libbpf_rs::{Link, Map, MapCore, MapFlags, MapMut, Object, ObjectBuilder, ProgramInput};
+use crate::support;
+use libbpf_rs::{
+    Link, Map, MapCore, MapFlags, MapMut, Object, ObjectBuilder, PrintLevel, ProgramInput,
+};
 use model::{Error, Result, TaskId};
 use std::ffi::OsStr;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use sys::memory::{Mapping, Use};
 
 /// The compiled program; `make test-kernel` holds it against its source.
@@ -45,12 +49,44 @@ fn failed(what: &str, e: &dyn std::fmt::Display) -> Error {
         .remedy("`warmset platform` tells what this kernel permits; docs/kernel.md which ones do")
 }
 
+/// What libbpf says, while somebody notes it.
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// Does something, and returns what libbpf says meanwhile, too, warnings and errors.
+fn while_noting<T>(work: impl FnOnce() -> T) -> (T, String) {
+    let said = || SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    let note = |_: PrintLevel, text: String| {
+        SAID.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_str(&text);
+    };
+    said().clear();
+    let before = libbpf_rs::set_print(Some((PrintLevel::Warn, note)));
+    let done = work();
+    libbpf_rs::set_print(before);
+    let said = std::mem::take(&mut *said());
+    (done, said)
+}
+
 impl Loaded {
     /// Loads the program; it schedules nothing yet.
     ///
     /// # Errors
     /// The kernel has no sched_ext, refuses the program, or this process has no right to it.
     pub fn load(settings: &Settings) -> Result<Self> {
+        Self::load_by(settings, |said| eprint!("{said}"))
+    }
+
+    /// The same; what libbpf says of it goes into the error alone.
+    ///
+    /// # Errors
+    /// As [`Loaded::load`].
+    pub fn load_quietly(settings: &Settings) -> Result<Self> {
+        Self::load_by(settings, |_| {})
+    }
+
+    /// `show`: what is to become of what libbpf says, which is the whole log of the verifier.
+    fn load_by(settings: &Settings, show: impl Fn(&str)) -> Result<Self> {
         let builder = |e: libbpf_rs::Error| failed("read the program for the kernel", &e);
         let mut open = ObjectBuilder::default()
             .open_memory(PROGRAM)
@@ -65,9 +101,12 @@ impl Loaded {
             *value.ok_or_else(|| failed("use the program", &"its scheduler is empty"))? =
                 watchdog.to_ne_bytes();
         }
-        let object = open
-            .load()
-            .map_err(|e| failed("load the program into the kernel", &e))?;
+        let (object, said) = while_noting(|| open.load());
+        show(&said);
+        let object = object.map_err(|e| {
+            let why = support::refusal(&said).map_or(String::new(), |why| format!(" ({why})"));
+            failed("load the program into the kernel", &format!("{e}{why}"))
+        })?;
         let loaded = Loaded { object, link: None };
         for (name, size) in [
             (PLAN, Plan::SIZE),

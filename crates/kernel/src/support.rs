@@ -1,4 +1,5 @@
-//! Whether this build and the kernel that runs have what the engine needs, and what to do where not.
+//! Whether this build and the kernel that runs have what the engine needs, and what to do where
+//! not.
 
 use machine::Tree;
 use model::{Error, Result};
@@ -29,22 +30,72 @@ pub fn look(tree: &Tree) -> Support {
 /// Can this build, on the kernel that is told of by the files of a machine?
 ///
 /// # Errors
-/// It is built without the engine, this kernel has no sched_ext, or another scheduler is loaded.
+/// The first of what [`lacks`] finds.
 pub fn check(tree: &Tree) -> Result<()> {
-    if cfg!(not(feature = "load")) {
-        return Err(not_built());
-    }
-    match look(tree) {
-        Support::There => Ok(()),
-        Support::Missing => Err(Error::new("this kernel has no sched_ext")
+    lacks(tree).into_iter().next().map_or(Ok(()), Err)
+}
+
+/// All that this build and the kernel that is told of by the files of a machine lack; empty:
+/// nothing that can be told without loading the program.
+pub fn lacks(tree: &Tree) -> Vec<Error> {
+    let not_built = cfg!(not(feature = "load")).then(not_built);
+    let there = match look(tree) {
+        Support::There => None,
+        Support::Missing => Some(
+            Error::new("this kernel has no sched_ext")
+                .at(PLACE)
+                .remedy(REMEDY),
+        ),
+        Support::Taken(name) => Some(
+            Error::new(format!(
+                "the scheduler `{name}` is loaded, and the kernel has one at a time"
+            ))
             .at(PLACE)
-            .remedy(REMEDY)),
-        Support::Taken(name) => Err(Error::new(format!(
-            "the scheduler `{name}` is loaded, and the kernel has one at a time"
-        ))
-        .at(PLACE)
-        .remedy("end the program that has loaded it")),
-    }
+            .remedy("end the program that has loaded it"),
+        ),
+    };
+    // Where the class is missing, the kernel that has it has this, too.
+    let has_types = tree.exists(TYPES) || look(tree) == Support::Missing;
+    let no_types = (!has_types).then(|| {
+        Error::new(format!("the kernel does not describe its types ({TYPES})"))
+            .at(PLACE)
+            .remedy("boot a kernel with CONFIG_DEBUG_INFO_BTF")
+    });
+    not_built.into_iter().chain(there).chain(no_types).collect()
+}
+
+/// Loads the program into this kernel on trial: nothing is scheduled by it.
+///
+/// # Errors
+/// What [`lacks`] finds; the kernel or its verifier refuses the program, in its words.
+pub fn trial() -> Result<()> {
+    check(&Tree::new("/".as_ref()))?;
+    #[cfg(feature = "load")]
+    crate::loaded::Loaded::load_quietly(&crate::Settings::default())?;
+    Ok(())
+}
+
+/// Why the kernel refuses a program, of what libbpf says: the first line of the verifier's that is
+/// about that, or else libbpf's own first line.
+pub fn refusal(said: &str) -> Option<&str> {
+    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    // The verifier shows each instruction that it has followed, by its number, and says what is
+    // wrong behind the last of them.
+    let is_instruction = |line: &str| {
+        let number = line.split_once(':').map_or("", |(number, _)| number);
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let log = || {
+        lines()
+            .skip_while(|line| !line.ends_with("-- BEGIN PROG LOAD LOG --"))
+            .skip(1)
+            .take_while(|line| !line.ends_with("-- END PROG LOAD LOG --"))
+    };
+    let followed = log().enumerate().filter(|(_, line)| is_instruction(line));
+    let behind = followed.last().map_or(0, |(at, _)| at + 1);
+    let is_wrong = |line: &&str| !line.starts_with(';') && !line.starts_with("processed ");
+    let own = || lines().map(|line| line.strip_prefix("libbpf: ").unwrap_or(line));
+    log().skip(behind).find(is_wrong).or_else(|| own().next())
 }
 
 /// This build has no engine in the kernel.
@@ -59,6 +110,9 @@ pub(crate) fn not_built() -> Error {
 
 /// The option that asks for this engine.
 pub(crate) const PLACE: &str = "--engine kernel";
+
+/// Where the kernel describes its types.
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 /// What gets a kernel with sched_ext.
 const REMEDY: &str =
@@ -83,6 +137,48 @@ mod tests {
         assert_eq!(look(&tree), Support::Taken("other".to_owned()));
         std::fs::write(dir.join("../state"), "disabled\n").unwrap();
         assert_eq!(look(&tree), Support::There);
+        let causes = |tree: &Tree| -> Vec<String> {
+            let lacks = lacks(tree).into_iter();
+            assert!(lacks.clone().all(|error| !error.advice().is_empty()));
+            lacks.map(|error| error.cause().to_owned()).collect()
+        };
+        let types = causes(&tree).pop().unwrap();
+        assert!(types.contains("does not describe its types"), "{types}");
+        std::fs::create_dir_all(root.path().join("sys/kernel/btf")).unwrap();
+        std::fs::write(root.path().join("sys/kernel/btf/vmlinux"), "").unwrap();
         assert_eq!(check(&tree).is_ok(), cfg!(feature = "load"));
+        // All of it is told, and not the first alone.
+        let empty = tempfile::tempdir().unwrap();
+        let all = causes(&Tree::new(empty.path()));
+        assert_eq!(all.len(), if cfg!(feature = "load") { 1 } else { 2 });
+        assert!(all.iter().any(|cause| cause.contains("no sched_ext")));
+    }
+
+    /// What libbpf said when a bound was missing in this program, on Linux 7.0, shortened.
+    #[test]
+    fn a_refusal_is_told_in_the_words_of_the_verifier() {
+        let said = "libbpf: prog 'warmset_start': BPF program load failed: -EACCES\n\
+            libbpf: prog 'warmset_start': -- BEGIN PROG LOAD LOG --\n\
+            0: R1=ctx() R10=fp0\n\
+            ; int warmset_start(struct request *request) @ main.bpf.c:752\n\
+            0: (b4) w0 = 1                        ; R0=1\n\
+            ; asked[key].next = NEVER; @ main.bpf.c:789\n\
+            287: (7b) *(u64 *)(r2 +24) = r1\n\
+            R2 unbounded memory access, make sure to bounds check any such access\n\
+            processed 25239 insns (limit 1000000) max_states_per_insn 14\n\
+            -- END PROG LOAD LOG --\n\
+            libbpf: prog 'warmset_start': failed to load: -EACCES\n";
+        assert_eq!(
+            refusal(said),
+            Some("R2 unbounded memory access, make sure to bounds check any such access")
+        );
+        // An older kernel lacks a function.
+        let said = "libbpf: extern (func ksym) 'scx_bpf_dsq_insert': not found in kernel or module \
+            BTFs\nlibbpf: failed to load object 'main'\n";
+        assert_eq!(
+            refusal(said),
+            Some("extern (func ksym) 'scx_bpf_dsq_insert': not found in kernel or module BTFs")
+        );
+        assert_eq!(refusal("\n"), None);
     }
 }

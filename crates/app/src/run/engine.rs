@@ -64,6 +64,33 @@ pub(super) fn choose(
     machine: &Machine,
     place: &str,
 ) -> Result<Chosen> {
+    choose_with(options, set, machine, place, &Able::here())
+}
+
+/// What the machine at hand can, to be asked where it matters.
+struct Able<'a> {
+    /// Build, kernel and user can run the engine in the kernel.
+    can: &'a dyn Fn(&Machine) -> Result<()>,
+    /// The kernel takes its program.
+    trial: &'a dyn Fn() -> Result<()>,
+}
+
+impl Able<'_> {
+    fn here() -> Self {
+        Able {
+            can: &can,
+            trial: &kernel::support::trial,
+        }
+    }
+}
+
+fn choose_with(
+    options: &Options,
+    set: &TaskSet,
+    machine: &Machine,
+    place: &str,
+    able: &Able<'_>,
+) -> Result<Chosen> {
     if options.engine == Engine::User {
         return Ok(Chosen {
             in_kernel: None,
@@ -71,7 +98,14 @@ pub(super) fn choose(
         });
     }
     let auto = options.engine == Engine::Auto;
-    match permit(options, set, machine).and_then(|()| in_kernel(options, set, machine, place)) {
+    // Where the kernel is asked for by name, the run itself says what it refuses.
+    let tried = |in_kernel| match auto {
+        true => (able.trial)().map(|()| in_kernel),
+        false => Ok(in_kernel),
+    };
+    let permitted = permit(options, set).and_then(|()| (able.can)(machine));
+    let planned = permitted.and_then(|()| in_kernel(options, set, machine, place));
+    match planned.and_then(tried) {
         Ok(in_kernel) => Ok(Chosen {
             in_kernel: Some(in_kernel),
             finding: Some(Finding::fine(
@@ -84,7 +118,7 @@ pub(super) fn choose(
             finding: Some(Finding {
                 level: Level::Fine,
                 name: ENGINE,
-                seen: format!("it is carried out from user space: {}", e.cause()),
+                seen: one_line(&format!("it is carried out from user space: {}", e.cause())),
                 remedy: e.advice().to_owned(),
             }),
         }),
@@ -92,14 +126,19 @@ pub(super) fn choose(
     }
 }
 
+/// What a kernel says may have several lines.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// # Errors
-/// This build, machine or user cannot, or the run is of a kind that this engine does not have.
-fn permit(options: &Options, set: &TaskSet, machine: &Machine) -> Result<()> {
+/// The run is of a kind that this engine does not have.
+fn permit(options: &Options, set: &TaskSet) -> Result<()> {
     let refuse = |cause: String| Err(Error::new(cause).at(PLACE).remedy(FROM_USER_SPACE));
     if let Some(what) = lacks(options, set) {
         return refuse(format!("the engine in the kernel does not know {what}"));
     }
-    can(machine)
+    Ok(())
 }
 
 /// # Errors
@@ -195,6 +234,40 @@ mod tests {
         assert!(auto.finding.unwrap().seen.contains("`--witness`"));
         let user = chosen(Engine::User, |_| {}).unwrap();
         assert!(user.in_kernel.is_none() && user.finding.is_none());
+    }
+
+    /// Chooses on a machine that can, where the kernel says this of the program.
+    fn tried(engine: Engine, policy: &str, trial: &dyn Fn() -> Result<()>) -> Result<Chosen> {
+        let options = Options {
+            engine,
+            scheduling: Scheduling::of(policy).unwrap(),
+            ..Options::default()
+        };
+        let machine = machine::this_machine().unwrap();
+        let able = Able {
+            can: &|_| Ok(()),
+            trial,
+        };
+        choose_with(&options, &set_ms(&[(1, 10)]), &machine, "t", &able)
+    }
+
+    #[test]
+    fn auto_loads_the_program_on_trial() {
+        let refused = || Err(Error::new("cannot load it:\n R2 unbounded").remedy("see"));
+        let told = tried(Engine::Auto, "g-edf", &refused).unwrap();
+        assert!(told.in_kernel.is_none());
+        let finding = told.finding.unwrap();
+        let seen = "it is carried out from user space: cannot load it: R2 unbounded";
+        assert_eq!((&*finding.seen, &*finding.remedy), (seen, "see"));
+        let taken = tried(Engine::Auto, "g-edf", &|| Ok(())).unwrap();
+        assert!(taken.in_kernel.is_some());
+        // A run by name loads it once, and not on trial first; what cannot be said as data is not
+        // loaded at all.
+        let never = || -> Result<()> { panic!("it is loaded on trial") };
+        assert!(tried(Engine::Kernel, "g-edf", &never).is_ok());
+        let told = tried(Engine::Auto, "g-edf:quantum=100us", &never).unwrap();
+        let seen = told.finding.unwrap().seen;
+        assert!(seen.contains("cannot run `g-edf:quantum=100us`"), "{seen}");
     }
 
     #[test]
