@@ -2,7 +2,8 @@
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
-//! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME]`: the set is
+//! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME]
+//! [peers=yes]`: the set is
 //! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
 //! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`, each
 //! task by itself; or the name of a file of the guest. Each task has a working set of that size.
@@ -17,7 +18,8 @@
 //! `watchdog`, and the program for a third of that. The first jobs are released `later` by so much
 //! than the threads are there. The jobs of the first `triggers` tasks are released by FIFOs, into
 //! which is written about once a period at random times, or once in `gap`; into the first one `burst`
-//! bytes at once, too.
+//! bytes at once, too. With `peers` it is told how long releases take, of the same set from user space
+//! and of cyclictest as well.
 
 use generate::{Amount, Method, Range, Recipe};
 use model::{
@@ -66,6 +68,8 @@ pub struct Case {
     pub triggers: u32,
     /// So many releases of the first of them are asked for at once.
     pub burst: u64,
+    /// How long releases take is told, also of the same set from user space and of cyclictest.
+    pub peers: bool,
     /// A release of each is asked for about once in so long; `None`: about once a period.
     pub gap: Option<Duration>,
     /// How long the kernel lets a thread wait, where that is not what it always does.
@@ -115,6 +119,7 @@ fn one(line: &str) -> Result<Case> {
         gap: None,
         watchdog: None,
         later: None,
+        peers: false,
     };
     for word in words {
         match word.split_once('=') {
@@ -136,6 +141,7 @@ fn one(line: &str) -> Result<Case> {
             Some(("change", every)) => case.change = Some(every.parse()?),
             Some(("decisions", least)) => case.decisions = least.parse().map_err(|_| bad())?,
             Some(("triggers", tasks)) => case.triggers = tasks.parse().map_err(|_| bad())?,
+            Some(("peers", "yes")) => case.peers = true,
             Some(("gap", time)) => case.gap = Some(time.parse()?),
             Some(("burst", count)) => case.burst = count.parse().map_err(|_| bad())?,
             _ => return Err(bad()),

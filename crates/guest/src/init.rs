@@ -4,6 +4,7 @@
 use crate::archive;
 use crate::case::{self, Case};
 use crate::commands;
+use crate::latency;
 use crate::ordinary::{Look, Waits};
 use crate::outside;
 use crate::rounds;
@@ -15,7 +16,7 @@ use kernel::quanta::Machines;
 use machine::Machine;
 use model::watch::Silent;
 use model::{CpuSet, Duration, Error, Provenance, Result, TaskSet};
-use policy::Setup;
+use policy::{AnyPlan, Setup};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -24,7 +25,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
-use trace::{EventKind, FileSink, Header, Origin, Reader, Stage, VecSink};
+use trace::{EventKind, FileSink, Header, NullSink, Origin, Reader, Stage, VecSink};
 use workload::spin::Spin;
 use workload::{Clocked, Work};
 
@@ -42,6 +43,8 @@ const LOOK: Duration = Duration::from_micros(50);
 const TO_END: Duration = Duration::from_millis(500);
 /// How long the threads of a run take to come into the class, at the most.
 const COME_IN: Duration = Duration::from_millis(40);
+/// So long before a release dispatchers of idle processors are up, where they are.
+const EARLY: Duration = Duration::from_micros(100);
 /// How long a process may take to come to its end, besides its horizon.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -300,14 +303,14 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
         assignment: assignment.as_ref(),
         quantum: QUANTUM,
     };
-    let plan = case.policy.plan(&setup)?;
+    let policy = case.policy.plan(&setup)?;
     let given = Given {
         set: &set,
         platform,
         enforcement: case.enforcement,
         horizon: case.horizon,
     };
-    let mut plan = kernel::plan::of(&case.policy.to_string(), &plan, &given)?;
+    let mut plan = kernel::plan::of(&case.policy.to_string(), &policy, &given)?;
     plan.machines = plan.machines.map(harm.machines);
     let stage = Stage {
         policy: case.policy.to_string(),
@@ -326,10 +329,14 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
         watchdog: harm.watchdog,
         patience: harm.patience,
         ring: (case.ring).map_or(kernel::Settings::default().ring, |ring| ring.get() as u32),
+        surroundings: None,
     };
     let outcome = kernel::run(plan, &set, works, &settings, &Silent, &mut sink, |_| {})?;
     sink.file.finish()?;
     events.end(&outcome.triggers, &sink.releases)?;
+    if case.peers {
+        beside(case, &set, &policy, &outcome)?;
+    }
     println!("guest: {}: time zero is {} ns", case.name, outcome.origin);
     Ok(outcome)
 }
@@ -338,6 +345,29 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
 fn monotonic() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Tells how long releases took in a run of the kernel, and how long they take from user space and
+/// by cyclictest.
+///
+/// # Errors
+/// One of them cannot be run.
+fn beside(case: &Case, set: &TaskSet, policy: &AnyPlan, outcome: &kernel::Outcome) -> Result<()> {
+    latency::tell(&case.name, "by the kernel", &outcome.latencies);
+    for (by, early) in [
+        ("from user space, up early", EARLY),
+        ("from user space, not up early", Duration::ZERO),
+    ] {
+        let settings = execute::Settings {
+            horizon: case.horizon,
+            early,
+            ..execute::Settings::default()
+        };
+        let (plan, works, sink) = (policy.clone(), works(case, set), &mut NullSink);
+        let ran = execute::run(plan, set, works, &settings, &Silent, sink, |_| {})?;
+        latency::tell(&case.name, by, &ran.latencies);
+    }
+    latency::cyclictest(&case.name)
 }
 
 /// Jobs that spin until their thread has executed for so long. All are alike, and what a unit takes

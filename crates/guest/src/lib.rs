@@ -13,6 +13,7 @@ pub mod fault;
 #[cfg(feature = "init")]
 pub mod init;
 pub mod judge;
+pub mod latency;
 #[cfg(feature = "init")]
 mod ordinary;
 #[cfg(feature = "init")]

@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 into=${1:-target/kernel}
 pins="$here/pins"
 # The compiler and the emulator are of the newer release. The static libraries go into the loader;
-# those of the older release link on both.
+# those of the older release link on both, and cyclictest of the older release runs on both.
 suite=trixie
 old_suite=bookworm
 
@@ -57,8 +57,8 @@ download() {
     for package in "$@"; do
         apt-get -qq --print-uris download "$package" >/dev/null 2>&1 || gone="$gone $package"
     done
-    [ -z "$gone" ] || missing "the mirror has these no more:$gone; name as MIRROR one that has them, \
-or give UNPINNED=yes to take what is there instead"
+    [ -z "$gone" ] || missing "the mirror has these no more:$gone; name as MIRROR one that has \
+them, or give UNPINNED=yes to take what is there instead"
     missing "not all packages come: is there a network?"
 }
 
@@ -84,13 +84,14 @@ unpack() {
     rm -f "$root"/cache/archives/*.deb
 }
 
-rm -rf "$into/tools" "$into/libraries" "$into/linux" "$into/pins"
+rm -rf "$into/tools" "$into/libraries" "$into/cyclictest" "$into/linux" "$into/pins"
 if [ "${UNPINNED:-}" != yes ]; then
     apt_of "$suite" "$suite $suite-backports"
     part linux
     part tools
     apt_of "$old_suite" "$old_suite"
     part libraries
+    part cyclictest
 else
     echo "fetching what the mirror has, which need not be what was tried" >&2
     apt_of "$suite" "$suite $suite-backports"
@@ -107,5 +108,7 @@ one of these: $(apt-cache pkgnames linux-binary- | grep -e '-cloud-amd64$' | sor
     apt_of "$old_suite" "$old_suite"
     download libelf-dev zlib1g-dev
     unpack libraries
+    download rt-tests libnuma1
+    unpack cyclictest
 fi
 echo "$wanted" >"$stamp"

@@ -55,11 +55,18 @@ for program in $programs; do
         step "no strip here: the guest takes longer to boot"
 done
 mv "$fetched/warmset-guest" "$fetched/init"
+# For cases with `peers=yes`: a fetched program, which has one fetched library.
+peer="$fetched/cyclictest/usr"
+numa=lib/x86_64-linux-gnu/libnuma.so.1
+for library in $(ldd "$peer/bin/cyclictest" | grep -o '/[^ ]*' | grep -v libnuma | sort -u); do
+    set -- "$@" "$library"
+done
 libraries=$(printf '%s\n' "$@" | sort -u)
 set -- "init=$fetched/init"
 for library in $libraries; do
     set -- "$@" "$library=$library"
 done
+set -- "$@" "cyclictest=$peer/bin/cyclictest" "$numa=$peer/$numa"
 
 # try NAME CASES FAULTS KIND FILE…: boots a guest for these cases and judges them. A guest that does
 # not come to its end brings out too little, which is judged, too.
