@@ -119,8 +119,8 @@ impl OwnPages {
         let read = |e| Error::io(Path::new(SMAPS), "read", &e);
         let mut file = fs::File::open(SMAPS).map_err(read)?;
         let mut text = Vec::new();
-        // The kernel looks through the pages of each mapping that it tells of, and these lie low: no
-        // more is read than tells of them.
+        // The kernel looks through the pages of each mapping that it tells of, and these lie low:
+        // no more is read than tells of them.
         let mut part = [0; 4096];
         loop {
             let count = file.read(&mut part).map_err(read)?;

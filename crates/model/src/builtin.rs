@@ -272,8 +272,8 @@ fn i486() -> Platform {
     let own = CpuSet::first(1);
     shape.cache(1, CacheKind::Unified, 8, 4, 16, own.clone());
     shape.cache(2, CacheKind::Unified, 256, 1, 16, own);
-    // Four transfers fill a line, of 16 bytes here and of 32 on the Pentium of 90 MHz: as many cycles
-    // of the bus, of 33 MHz instead of 60.
+    // Four transfers fill a line, of 16 bytes here and of 32 on the Pentium of 90 MHz: as many
+    // cycles of the bus, of 33 MHz instead of 60.
     for (level, fill) in [(1, between(116, 291)), (2, between(364, 611))] {
         let strategy = Strategy {
             fill,

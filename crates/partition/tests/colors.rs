@@ -119,7 +119,8 @@ fn colors_agree_with_themselves_and_act() -> Outcome {
     let differ = differing(&palette, &pages(&area), |_| None);
     assert!(differ * 50 <= 512, "{differ} of 512 differ");
 
-    // What else runs drives out some of a color's pages as well: one curve of three has to be clear.
+    // What else runs drives out some of a color's pages as well: one curve of three has to be
+    // clear.
     let mut curves = Vec::new();
     while curves.len() < 3 && !curves.last().is_some_and(selftest::Curve::acts) {
         curves.push(selftest::curve(&palette, 5, &Silent).unwrap());

@@ -123,7 +123,10 @@ impl<P: Policy> Plan<P> {
                 "the policy finds working sets by counting misses, and nothing counts them here",
             )
             .at("`wss=profiled`")
-            .remedy("use `warmset simulate --cache`, run tasks that are threads, or give `wss` in the tasks instead")),
+            .remedy(
+                "use `warmset simulate --cache`, run tasks that are threads, or give `wss` in the \
+                 tasks instead",
+            )),
             false => Ok(()),
         }
     }

@@ -260,9 +260,9 @@ impl Mapping {
     }
 }
 
-/// Lets the kernel forget which of these pages were used: from now on each counts as used when it is
-/// used again (`MADV_COLD`, which clears that in page tables). Pages that were locked are not any
-/// more: the kernel does it for no others.
+/// Lets the kernel forget which of these pages were used: from now on each counts as used when it
+/// is used again (`MADV_COLD`, which clears that in page tables). Pages that were locked are not
+/// any more: the kernel does it for no others.
 ///
 /// # Errors
 /// The kernel does not do it (`EINVAL`), or nothing is mapped there (`ENOMEM`).

@@ -71,8 +71,8 @@ pub fn open_counter(kind: u32, config: u64) -> io::Result<OwnedFd> {
     open(kind, config, 0, DISABLED)
 }
 
-/// Opens a counter of the calling thread in user mode. `read_format`: `PERF_FORMAT_…`; `more`: flags
-/// of `struct perf_event_attr` besides.
+/// Opens a counter of the calling thread in user mode. `read_format`: `PERF_FORMAT_…`; `more`:
+/// flags of `struct perf_event_attr` besides.
 pub(crate) fn open(kind: u32, config: u64, read_format: u64, more: u64) -> io::Result<OwnedFd> {
     /// `struct perf_event_attr` in its first published size of 64 bytes, which every kernel
     /// accepts.

@@ -1,9 +1,9 @@
 //! Work whose jobs are counted: how many lines of the shared cache each of them needed (003 §3.2).
 //!
-//! A counter of the processor says how often the job missed the last cache. Where there is none, the
-//! kernel says which pages of its memory the job touched: as many lines as these have stand for the
-//! misses that it would have had in a cache that had none of them. That counts pages in whole, and
-//! it counts a line once, however often it was driven out and fetched again.
+//! A counter of the processor says how often the job missed the last cache. Where there is none,
+//! the kernel says which pages of its memory the job touched: as many lines as these have stand for
+//! the misses that it would have had in a cache that had none of them. That counts pages in whole,
+//! and it counts a line once, however often it was driven out and fetched again.
 
 use crate::Work;
 use machine::counter::{Counter, Event};

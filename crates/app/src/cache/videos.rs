@@ -182,7 +182,8 @@ impl Decoded {
         lines::figure(
             "videos",
             "Videos decoded side by side",
-            "A model of the caches, with frames of 14 ms of which all accesses miss; 003 Table 3 beside.",
+            "A model of the caches, with frames of 14 ms of which all accesses miss; 003 \
+             Table 3 beside.",
             &[
                 "g-edf",
                 "ca-edf",

@@ -9,8 +9,8 @@ const BEST: usize = 0;
 const WORST: usize = 1;
 
 /// Delays for which the paper prints none, and what the model leaves out.
-const ASSUMED: &str = "In a model of the caches, each value with all delays at best and with all at \
-worst. The paper prints delays for the Pentium of 90 MHz; those of the machines of 133 MHz are \
+const ASSUMED: &str = "In a model of the caches, each value with all delays at best and with all \
+at worst. The paper prints delays for the Pentium of 90 MHz; those of the machines of 133 MHz are \
 assumed to be the same in cycles of their bus, and so are those of the 486, with as many cycles a \
 step of the filter as on the Pentium. The figure is a picture; of its curves the text \
 prints what stands here.";
@@ -96,9 +96,9 @@ fn filter() -> Entry {
         "001-fig4-model",
         "a filter beside a cache flooder, in a model of the paper's machines",
         "§5.2",
-        "from 2048 coefficients on the first level misses in any case, so that the model loses 21 % \
-         where the paper has about 35 % (it waits for every miss as if it came alone); prices of the \
-         486 and of the Pentium Pro are assumed",
+        "from 2048 coefficients on the first level misses in any case, so that the model loses 21 \
+         % where the paper has about 35 % (it waits for every miss as if it came alone); prices \
+         of the 486 and of the Pentium Pro are assumed",
     )
     .run("cache filter --platform pentium-90")
     .run("cache filter --platform pentium-pro --step 100ns")
@@ -230,8 +230,8 @@ fn matrix() -> Entry {
         "001-fig7-model",
         "a product of matrices in time slices, with a flood after each",
         "§5.4",
-        "a single writer comes as near to write-through as the paper says in slices of 1 ms, not in \
-         shorter ones",
+        "a single writer comes as near to write-through as the paper says in slices of 1 ms, not \
+         in shorter ones",
     );
     for command in MATRIX {
         entry = entry.run_sized(&format!("{command}{QUICK}"), command);
@@ -364,7 +364,8 @@ fn bound() -> Entry {
         "§2.2",
     )
     .run(
-        "cache estimate --platform pentium-90 --wcet 10.9ms --switches 100 --wss 64KiB --switch 2us",
+        "cache estimate --platform pentium-90 --wcet 10.9ms --switches 100 --wss 64KiB \
+         --switch 2us",
     )
     .number(
         "I', what a switch to the task costs at most",
@@ -386,8 +387,8 @@ fn bound() -> Entry {
     )
     .note(
         "The paper prints the formula alone. Its numbers here are T = 10.9 ms and 64 KiB for the \
-         matrices (§5.4), 42 ns a word if both levels miss (§4.1), 2 us a switch (what §4.1 says an \
-         interrupt takes), and k = 100, which is ours.",
+         matrices (§5.4), 42 ns a word if both levels miss (§4.1), 2 us a switch (what §4.1 says \
+         an interrupt takes), and k = 100, which is ours.",
     )
 }
 

@@ -115,8 +115,8 @@ fn schedules() -> Vec<Entry> {
         )
         .run(
             "simulate examples/overheads/tasks.toml --policy edf-fm -m 2 --assignment \
-                 examples/overheads/who.json --releases examples/overheads/releases.txt --release-on \
-                 T4=0 --profile examples/overheads/profile.toml --for 16ms --trace out/overheads.wtrace",
+                 examples/overheads/who.json --releases examples/overheads/releases.txt \
+                 --release-on T4=0 --profile examples/overheads/profile.toml --for 16ms --trace out/overheads.wtrace",
         )
         .run("trace export out/overheads.wtrace --to svg --to-time 16ms -o out/overheads.svg")
         .number("jobs", (5.0, 0.0), "", number(0, "/jobs", 1.0))
@@ -331,16 +331,16 @@ fn delays() -> Vec<Entry> {
         "002-tabA.3-model",
         3,
         "--samples 2 --wss 4KiB",
-        "the model has a third to a half of the paper's delays of preemptions and migrations through \
-         L2, and four fifths of the others: its buses have no bandwidth, and a short absence costs \
-         nothing (docs/measuring.md)",
+        "the model has a third to a half of the paper's delays of preemptions and migrations \
+         through L2, and four fifths of the others: its buses have no bandwidth, and a short \
+         absence costs nothing (docs/measuring.md)",
     ));
     all.push(cpmd::modelled(
         "002-tabA.4-model",
         4,
         "--samples 4 --wss 4KiB,64KiB,256KiB",
-        "preemptions cost nothing in a model without an operating system, small working sets a third \
-         more than in the paper, and sets above 1 MiB more, of which its caches hold less \
+        "preemptions cost nothing in a model without an operating system, small working sets a \
+         third more than in the paper, and sets above 1 MiB more, of which its caches hold less \
          (docs/measuring.md)",
     ));
     all

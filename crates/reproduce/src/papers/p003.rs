@@ -103,8 +103,8 @@ fn figure_3() -> Entry {
         "the schedule of Fig. 2 while the profiler learns",
         "§3.2",
         State::InPart(
-            "in the model V's first job does not thrash beside W, whose accesses are half as dense; \
-             under the paper's assumption, that it does, all of it comes out \
+            "in the model V's first job does not thrash beside W, whose accesses are half as \
+             dense; under the paper's assumption, that it does, all of it comes out \
              (crates/simulate/tests/profiler.rs)"
                 .to_owned(),
         ),
@@ -130,16 +130,17 @@ fn figure_3() -> Entry {
         entry = entry.number(what, (known, 0.0), "KiB", estimate(step, task));
     }
     entry
-        .holds("by 8 the estimates of T have converged, those of U and W not", {
-            converged(2, &["T"], &["U", "W"])
-        })
+        .holds(
+            "by 8 the estimates of T have converged, those of U and W not",
+            { converged(2, &["T"], &["U", "W"]) },
+        )
         .holds("by 9 those of U and V, too", {
             converged(3, &["T", "U", "V"], &["W"])
         })
         .holds("by 21 all", converged(5, &["T", "U", "V", "W"], &[]))
         .note(
-            "In the model of a cache: each job walks a working set of its own three times, at random. \
-             Known working sets would thrash from 0 to 4, too, and never from then on.",
+            "In the model of a cache: each job walks a working set of its own three times, at \
+             random. Known working sets would thrash from 0 to 4, too, and never from then on.",
         )
 }
 
@@ -208,8 +209,8 @@ fn miss_rates(id: &str, title: &str, state: State) -> Entry {
             &format!("{SETS} --pattern random --journal out/sets.jsonl"),
         )
         .note(
-            "In a model of the paper's machine; rates that differ by no more than 0.01 count as the \
-             same. At most: in the distribution with most of them.",
+            "In a model of the paper's machine; rates that differ by no more than 0.01 count as \
+             the same. At most: in the distribution with most of them.",
         )
 }
 
@@ -218,9 +219,9 @@ fn figure_5() -> Entry {
         "003-fig5",
         "decrease in the shared cache miss rate against G-EDF",
         State::InPart(
-            "in what was run of it (docs/cache.md), of 69 tasks, the distributions with most of them \
-             have five: 60 % with a lower rate and 20 % with a higher one; over all distributions \
-             30 % and 13 %"
+            "in what was run of it (docs/cache.md), of 69 tasks, the distributions with most of \
+             them have five: 60 % with a lower rate and 20 % with a higher one; over all \
+             distributions 30 % and 13 %"
                 .to_owned(),
         ),
     )
@@ -246,8 +247,8 @@ fn figure_6() -> Entry {
         "003-fig6",
         "decrease in the worst shared cache miss rate of a job against G-EDF",
         State::InPart(
-            "here a task's worst job is mostly one from the time when the profiler had not found the \
-             working sets yet, and is no better than under G-EDF"
+            "here a task's worst job is mostly one from the time when the profiler had not found \
+             the working sets yet, and is no better than under G-EDF"
                 .to_owned(),
         ),
     )
@@ -261,12 +262,15 @@ fn figure_6() -> Entry {
         "%",
         most("worst", "worse"),
     )
-    .holds("the rate is lower for the majority in every distribution", |a| {
-        let rows = a.get(0, "/changes")?.as_array()?;
-        let better = rows.iter().map(|row| row["worst"]["better"].as_f64());
-        let all: Option<Vec<f64>> = better.collect();
-        Some(all?.iter().all(|part| *part > 0.5))
-    })
+    .holds(
+        "the rate is lower for the majority in every distribution",
+        |a| {
+            let rows = a.get(0, "/changes")?.as_array()?;
+            let better = rows.iter().map(|row| row["worst"]["better"].as_f64());
+            let all: Option<Vec<f64>> = better.collect();
+            Some(all?.iter().all(|part| *part > 0.5))
+        },
+    )
 }
 
 fn table_1() -> Entry {
@@ -276,9 +280,9 @@ fn table_1() -> Entry {
         "tardiness under G-EDF and the cache-aware scheduler",
         "§4.2",
         State::InPart(
-            "nothing but the schedule makes jobs late in the model: the longest tardiness under G-EDF \
-             is 0 to 4 ms, and what the cache-aware scheduler adds is smaller than the paper's in \
-             what was run (docs/cache.md)"
+            "nothing but the schedule makes jobs late in the model: the longest tardiness under \
+             G-EDF is 0 to 4 ms, and what the cache-aware scheduler adds is smaller than the \
+             paper's in what was run (docs/cache.md)"
                 .to_owned(),
         ),
     )
@@ -289,7 +293,12 @@ fn table_1() -> Entry {
     .number("G-EDF, mean", (0.0, 0.005), "ms", of(0, "mean_ns"))
     .number("G-EDF, longest", (18.76, 5.0), "ms", of(0, "max_ns"))
     .number("cache-aware, mean", (12.26, 4.0), "ms", of(1, "mean_ns"))
-    .number("cache-aware, longest", (1037.69, 250.0), "ms", of(1, "max_ns"))
+    .number(
+        "cache-aware, longest",
+        (1037.69, 250.0),
+        "ms",
+        of(1, "max_ns"),
+    )
     .at_most(
         "cache-aware, mean, against the smallest period",
         20.0,
@@ -300,8 +309,8 @@ fn table_1() -> Entry {
         Some(of(1, "mean_ns")(a)? > of(0, "mean_ns")(a)?)
     })
     .note(
-        "In a model of the paper's machine, without overheads and without other work: nothing is late \
-         but by the schedule.",
+        "In a model of the paper's machine, without overheads and without other work: nothing is \
+         late but by the schedule.",
     )
 }
 
@@ -363,7 +372,8 @@ fn examples() -> [Entry; 2] {
         ),
         tested(
             "003-ex3.2.2",
-            "bootstrapping, quantum by quantum, if every job that thrashes has an estimate of 1 MiB",
+            "bootstrapping, quantum by quantum, if every job that thrashes has an estimate of 1 \
+             MiB",
             "crates/simulate/tests/profiler.rs: `figure_3_the_profiler_learns_while_tasks_run` and \
              `figure_3_when_estimates_are_accurate_and_when_they_have_converged`; 003-fig3 has the \
              same in a model of a cache",

@@ -51,8 +51,8 @@ impl Points {
     }
 }
 
-/// The first series of the legend; the distributions follow. There are no more looks: what is walked
-/// in order has crosses.
+/// The first series of the legend; the distributions follow. There are no more looks: what is
+/// walked in order has crosses.
 const AT_RANDOM: &str = "at random";
 
 impl Compared {
