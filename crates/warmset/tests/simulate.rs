@@ -444,20 +444,9 @@ fn what_computing_takes_beside_the_caches_can_be_given() {
     };
     let run = |wcet: &str, horizon: &str, more: &[&str]| {
         std::fs::write(dir.path().join("walk.toml"), set(wcet)).unwrap();
-        let args = [
-            &[
-                "simulate",
-                "walk.toml",
-                "--platform",
-                "core-i7",
-                "--cache",
-                "--passes",
-                "1",
-            ],
-            &["--for", horizon, "--format", "json"],
-            more,
-        ]
-        .concat();
+        let how = "simulate walk.toml --platform core-i7 --cache --passes 1 --format json --for";
+        let words: Vec<&str> = how.split(' ').collect();
+        let args = [&words, &[horizon][..], more].concat();
         warmset(dir.path(), &args).get_output().clone()
     };
     let longest = |output: &std::process::Output, task: usize| -> u64 {
