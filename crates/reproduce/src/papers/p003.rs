@@ -132,11 +132,12 @@ fn figure_3() -> Entry {
     entry
         .holds(
             "by 8 the estimates of T have converged, those of U and W not",
-            { converged(2, &["T"], &["U", "W"]) },
+            converged(2, &["T"], &["U", "W"]),
         )
-        .holds("by 9 those of U and V, too", {
-            converged(3, &["T", "U", "V"], &["W"])
-        })
+        .holds(
+            "by 9 those of U and V, too",
+            converged(3, &["T", "U", "V"], &["W"]),
+        )
         .holds("by 21 all", converged(5, &["T", "U", "V", "W"], &[]))
         .note(
             "In the model of a cache: each job walks a working set of its own three times, at \
