@@ -46,7 +46,7 @@ pub fn read(text: &str) -> Result<Latencies> {
         passed += count;
         2 * passed >= samples
     });
-    let longest = counted.iter().filter(|(_, count)| *count > 0).next_back();
+    let longest = counted.iter().rfind(|(_, count)| *count > 0);
     let (Some((median, _)), Some((longest, _))) = (median, longest) else {
         return Err(bad("has measured nothing"));
     };

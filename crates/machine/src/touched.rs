@@ -243,11 +243,11 @@ THPeligible:           0
         let (heap, last) = (0x55d0_c100_0000, 0x7f00_0000_0000);
         assert_eq!(
             within(last, last + 0x10_0000).unwrap(),
-            Bytes::from_kib(256)
+            Some(Bytes::from_kib(256))
         );
         assert_eq!(
             within(heap, last + 0x10_0000).unwrap(),
-            Bytes::from_kib(268)
+            Some(Bytes::from_kib(268))
         );
         let e = within(heap, heap + 0x1000).unwrap_err().to_string();
         assert!(e.contains("does not say what was referenced"), "{e}");

@@ -507,12 +507,11 @@ impl Planned<'_> {
         };
         let (performers, workloads) = performers(
             self.set,
-            (self.part, options.until),
+            (self.part, options.until, self.counted_by()),
             options.programs_to.as_deref(),
             colored,
             door.as_ref(),
             &self.rights,
-            self.counted_by(),
             watch,
         )?;
         let (best_effort, units) = best_effort(self.set, &self.rights)?;

@@ -12,23 +12,22 @@ use workload::{Calibrated, CountBy, Until};
 /// The workload of each task, with its name.
 pub type Workloads = Vec<(String, Calibrated)>;
 
-/// One for each task, in their order. `part`: of the WCET, that built-in work takes, `until` when;
-/// `programs_to`: the directory that programs write into, one file a task, instead of standard
-/// error; `colored`: the memory of working sets that have colors; `door`: where those come in that
-/// join from outside; `rights`: of programs of which the set says nothing else; `counted`: by what
-/// the misses of jobs are counted, if they are.
+/// One for each task, in their order. `part`: of the WCET, that built-in work takes, `until` when,
+/// and by what the misses of its jobs are counted, if they are (`counted`); `programs_to`: the
+/// directory that programs write into, one file a task, instead of standard error; `colored`: the
+/// memory of working sets that have colors; `door`: where those come in that join from outside;
+/// `rights`: of programs of which the set says nothing else.
 ///
 /// # Errors
 /// Programs where misses are counted; a workload that cannot be made, a file that cannot be
 /// written, or the user does not want any more.
 pub fn performers(
     set: &TaskSet,
-    (part, until): (Ratio, Until),
+    (part, until, counted): (Ratio, Until, Option<CountBy>),
     programs_to: Option<&Path>,
     colored: Option<&Prepared>,
     door: Option<&Arc<JoinSocket>>,
     rights: &Rights,
-    counted: Option<CountBy>,
     watch: &dyn Watch,
 ) -> Result<(Vec<Performer>, Workloads)> {
     if let Some(dir) = programs_to {

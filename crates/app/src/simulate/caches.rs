@@ -165,7 +165,7 @@ fn computing(
     access: Duration,
     accesses: &[Box<dyn Accesses>],
 ) -> Result<Vec<Duration>> {
-    let computing = |(id, accesses): (TaskId, &Box<dyn Accesses>)| match accesses.count() {
+    let computing = |(id, count): (TaskId, u64)| match count {
         0 => Ok(set.timings()[id.index()].wcet),
         count => match access.nanos().checked_mul(count) {
             Some(all) => Ok(Duration::from_nanos(all)),
@@ -176,7 +176,8 @@ fn computing(
             ),
         },
     };
-    set.ids().zip(accesses).map(computing).collect()
+    let counts = accesses.iter().map(|accesses| accesses.count());
+    set.ids().zip(counts).map(computing).collect()
 }
 
 /// Where working sets lie: by task the first address, and how much memory all of them take.
