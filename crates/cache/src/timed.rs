@@ -263,7 +263,11 @@ mod tests {
 
     #[test]
     fn caches_without_prices_are_refused() {
-        let shape = Shape::of(&Platform::builtin("i486").unwrap()).unwrap();
+        let mut unpriced = Platform::builtin("i486").unwrap();
+        for cache in &mut unpriced.caches {
+            cache.strategy.fill = None;
+        }
+        let shape = Shape::of(&unpriced).unwrap();
         let pages = Pages::as_traced(4096).unwrap();
         let e = Timed::new(&shape, CpuId(0), pages, 1).err().unwrap();
         assert!(e.to_string().contains("has no price `fill`"), "{e}");

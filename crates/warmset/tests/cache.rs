@@ -288,6 +288,13 @@ fn what_caches_cannot_be_asked_with_is_refused_in_a_sentence() {
         "program.toml",
         "[[task]]\nwcet = \"1ms\"\nperiod = \"9ms\"\nworkload = { exec = [\"/bin/true\"] }\n",
     );
+    write(
+        dir.path(),
+        "unpriced.toml",
+        "version = 1\nname = \"unpriced\"\n[[processors]]\nid = 0\ncore = 0\nsocket = 0\n\
+         [[caches]]\nlevel = 1\nkind = \"unified\"\nsize = \"8KiB\"\nways = 4\nline = 16\n\
+         sets = 128\nshared_by = \"0\"\n",
+    );
     let shared = format!("{root}/shared-cache.toml");
     let set = format!("{root}/profiler.toml");
     for (args, cause) in [
@@ -312,7 +319,7 @@ fn what_caches_cannot_be_asked_with_is_refused_in_a_sentence() {
             "--execution: the caches decide",
         ),
         (
-            format!("simulate {set} --platform i486 --cache"),
+            format!("simulate {set} --platform unpriced.toml --cache"),
             "has no price `fill`",
         ),
         (

@@ -586,6 +586,8 @@ fn words_that_are_not_understood_are_noticed() {
 }
 
 fn main() -> ExitCode {
+    // A page shows a witness. Where this fails, what it shows says so.
+    let _ = testing::tracefs::mounted();
     testing::run(vec![
         testing::trial(
             "what_a_page_shows_can_be_called",

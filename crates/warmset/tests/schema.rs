@@ -339,7 +339,7 @@ fn the_binary_has_every_schema() {
 }
 
 /// By the first words of a command, the schema of its answer; longer ones stand first.
-const VERBS: [(&str, &str); 21] = [
+const VERBS: [(&str, &str); 27] = [
     ("profile show", "profile-values"),
     ("trace check", "trace-check"),
     ("trace stats", "trace-stats"),
@@ -354,7 +354,13 @@ const VERBS: [(&str, &str); 21] = [
     ("simulate", "simulate"),
     ("cache sets", "cache-sets"),
     ("cache videos", "cache-videos"),
+    ("cache estimate", "cache-estimate"),
+    ("cache coloring", "cache-coloring"),
+    ("cache filter", "cache-filter"),
+    ("cache cosine", "cache-filter"),
+    ("cache fourier", "cache-filter"),
     ("cache matrix", "cache-matrix"),
+    ("cache combined", "cache-combined"),
     ("cache multicore", "cache-multicore"),
     ("measure wss", "measure-wss"),
     ("measure task", "measure-task"),

@@ -196,6 +196,7 @@ fn bound(task: &Task, fill: Duration, line: u64) -> Result<Bound> {
 mod tests {
     use super::*;
     use crate::Choice;
+    use model::Platform;
 
     fn options() -> Options {
         Options {
@@ -244,7 +245,11 @@ mod tests {
     #[test]
     fn prices_that_lack_are_named() {
         let mut options = options();
-        options.on = On::Platform(Choice::Named("i486".to_owned()));
+        let mut unpriced = Platform::builtin("i486").unwrap();
+        for cache in &mut unpriced.caches {
+            cache.strategy.fill = None;
+        }
+        options.on = On::Platform(Choice::Value(unpriced));
         let told = estimate(&options, "").unwrap_err().to_string();
         assert!(told.contains("the L1 has no price `fill`"), "{told}");
         options.words = 0;

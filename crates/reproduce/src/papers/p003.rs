@@ -369,15 +369,13 @@ fn examples() -> [Entry; 2] {
         tested(
             "003-ex3.2.1",
             "the estimate of 144,448 bytes from three jobs, one of which is discarded",
-            "crates/policy/src/profiler.rs: `the_example_of_two_tasks_that_decode_video`",
+            "crates/policy/src/profiler.rs",
         ),
         tested(
             "003-ex3.2.2",
             "bootstrapping, quantum by quantum, if every job that thrashes has an estimate of 1 \
-             MiB",
-            "crates/simulate/tests/profiler.rs: `figure_3_the_profiler_learns_while_tasks_run` and \
-             `figure_3_when_estimates_are_accurate_and_when_they_have_converged`; 003-fig3 has the \
-             same in a model of a cache",
+             MiB (003-fig3 has the same in a model of a cache)",
+            "crates/simulate/tests/profiler.rs",
         ),
     ]
 }
