@@ -30,7 +30,7 @@ colored() {
     "$@" >"$dir/out" 2>"$dir/err" || status=$?
     if [ "$status" -eq 2 ] && grep -q \
         -e "could not be told apart for sure" -e "cannot be told apart" -e "has no colors" \
-        -e "has colors" "$dir/err"; then
+        -e "has colors" -e "no pages of these colors are there" "$dir/err"; then
         echo "smoke: not run, this machine tells no colors: $*"
         return 1
     fi
