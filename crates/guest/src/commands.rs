@@ -11,7 +11,7 @@ use partition::listen::Socket;
 use partition::protocol::Request;
 use partition::server::Server;
 use partition::tile::Tile;
-use partition::{Color, Colors};
+use partition::{Color, Colors, Selection};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -200,7 +200,7 @@ fn serve_colors() -> Result<()> {
     });
     let grant = Request::Grant {
         holder: Holder::Uid(0),
-        colors: Colors::first(SERVED.0),
+        colors: Selection::These(Colors::first(SERVED.0)),
         pages: None,
         access: Access::Full,
     };
