@@ -2,24 +2,23 @@
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
-//! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME]
-//! [peers=yes]`: the set is
-//! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
-//! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`, each
-//! task by itself; or the name of a file of the guest. Each task has a working set of that size.
-//! Decisions may be overdue by `tolerance`, those of a thousand but one by `usual`; without a word by
-//! what the judge allows every case. A case whose name begins with `sim-` is compared with the
-//! simulator, by so many decisions at least (`decisions`). It runs on the processors `cpus` alone;
-//! once in `change`, the nice values and affinities of all its threads are changed from outside. With
-//! a `ring` events come through one of that size, which is to be too small: the run and its trace
-//! have to say how many are lost. The first job of the task `stuck`, counted from 1, never comes to
-//! its end. With `waits` ordinary threads want all processors, and none may be kept from its own for
-//! longer; that jobs come late then is no matter of the case. The kernel lets a thread wait for
-//! `watchdog`, and the program for a third of that. The first jobs are released `later` by so much
-//! than the threads are there. The jobs of the first `triggers` tasks are released by FIFOs, into
-//! which is written about once a period at random times, or once in `gap`; into the first one `burst`
-//! bytes at once, too. With `peers` it is told how long releases take, of the same set from user space
-//! and of cyclictest as well.
+//! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME] [peers=yes]`: the
+//! set is `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
+//! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`,
+//! each task by itself; or the name of a file of the guest. Each task has a working set of that
+//! size. Decisions may be overdue by `tolerance`, those of a thousand but one by `usual`; without
+//! a word by what the judge allows every case. A case whose name begins with `sim-` is compared
+//! with the simulator, by so many decisions at least (`decisions`). It runs on the processors
+//! `cpus` alone; once in `change`, the nice values and affinities of all its threads are changed
+//! from outside. With a `ring` events come through one of that size, which is to be too small: the
+//! run and its trace have to say how many are lost. The first job of the task `stuck`, counted
+//! from 1, never comes to its end. With `waits` ordinary threads want all processors, and none may
+//! be kept from its own for longer; that jobs come late then is no matter of the case. The kernel
+//! lets a thread wait for `watchdog`, and the program for a third of that. The first jobs are
+//! released so much `later` than the threads are there. The jobs of the first `triggers` tasks
+//! are released by FIFOs, into which is written about once a period at random times, or once in
+//! `gap`; into the first one `burst` bytes at once, too. With `peers` it is told how long releases
+//! take, of the same set from user space and of cyclictest as well.
 
 use generate::{Amount, Method, Range, Recipe};
 use model::{
