@@ -5,6 +5,9 @@
 //! events up to that moment are in the sink.
 
 mod course;
+mod protection;
+
+pub(crate) use protection::{AFTER, Protection};
 
 use crate::colored::Provider;
 use crate::effort::{Done, Efforts};
@@ -12,7 +15,6 @@ use crate::kernel;
 use crate::made::Made;
 use crate::programs::ends::ProgramEnd;
 use crate::programs::launch::Performer;
-use crate::programs::leftovers::{self, Noted};
 use crate::stage::{Common, Domains, Site};
 use crate::threads::backend::ThreadBackend;
 use crate::threads::dispatcher::ThreadStage;
@@ -21,10 +23,8 @@ use crate::threads::host::Threads;
 use crate::threads::room;
 use crate::threads::slack;
 use crate::trigger::{Triggered, Triggers};
-use crate::watchdog::{Patience, Watchdog};
+use crate::watchdog::Patience;
 use course::Engine;
-use machine::Tree;
-use machine::group::Group;
 use machine::tracefs::{self, Recording, SWITCHES, Switches};
 use model::watch::Watch;
 use model::{CpuId, Duration, Enforcement, Error, Instant, Result, TaskId, TaskSet};
@@ -323,46 +323,31 @@ fn run_stages<S: Sink>(
     let events = settings.events.saturating_mul(size_of::<trace::Event>());
     room::look(threads, events.saturating_mul(2 * places))?;
     // Before any thread is started, and before anything is raised.
-    let killed = leftovers::end();
-    if killed > 0 {
-        watch.note(&format!(
-            "{killed} processes were left of a run that was killed, and are ended now"
-        ));
-    }
     let has_programs =
         works.iter().any(Performer::is_program) || settings.best_effort.has_programs();
-    let watchdog = Watchdog::start_with(settings.patience, has_programs.then(group).flatten())?;
-    let board = watchdog.board();
-    let noted = has_programs.then(|| Noted::new(board.number(), board.group()));
-    if let Some(Err(e)) = &noted {
-        watch.note(&format!(
-            "{e}: what would be left of this run, if it were killed, would stay"
-        ));
-    }
-    // From here on what is made is taken away again: before the watchdog ends.
-    let (made, missing) = Made::new(watchdog.board())?;
-    let programs = noted.as_ref().and_then(|n| n.as_ref().ok()?.path());
-    for path in programs.into_iter().chain(board.group().map(Group::path)) {
-        made.goes_with_the_watchdog(path)
-            .map_err(|e| Error::new(format!("it cannot be noted: {e}")).at(path.display()))?;
-    }
-    settings.triggers.make(&made, set)?;
+    let protection = Protection::begin(settings.patience, has_programs, watch)?;
+    let Protection {
+        ref watchdog,
+        ref made,
+        ..
+    } = protection;
+    settings.triggers.make(made, set)?;
     for socket in works.iter().filter_map(Performer::join_socket) {
-        socket.make(&made)?;
+        socket.make(made)?;
     }
-    let recording = record(settings, &made)?;
-    if let Some(e) = missing.filter(|_| !made.is_empty()) {
+    let recording = record(settings, made)?;
+    if let Some(e) = protection.missing.as_ref().filter(|_| !made.is_empty()) {
         watch.note(&format!(
             "{e}: what this run makes would stay if it were killed together with its watchdog"
         ));
     }
     let stopped = || watch.stopped();
-    let mut engine = Engine::build(cpus, make, turns, set, works, settings, &watchdog, &stopped)?;
+    let mut engine = Engine::build(cpus, make, turns, set, works, settings, watchdog, &stopped)?;
     let memory = machine::realtime::lock_memory();
     if let Err(e) = &memory {
         watch.note(&format!("{e}: jobs may wait for memory"));
     }
-    let ended = engine.supervise(settings, &watchdog, watch, sink, flush);
+    let ended = engine.supervise(settings, watchdog, watch, sink, flush);
     let mut outcome = engine.end(ended, sink)?;
     outcome.switches = recording
         .map(Recording::end)
@@ -384,12 +369,6 @@ fn record(settings: &Settings, made: &Made) -> Result<Option<Recording>> {
         })?;
     }
     Recording::begin(&[SWITCHES]).map(Some)
-}
-
-/// A control group for the programs of a run, where there can be one.
-fn group() -> Option<Group> {
-    let name = format!("warmset-{}-{}", std::process::id(), kernel::monotonic());
-    Group::new(&Tree::new("/".as_ref()), &name)
 }
 
 /// How many turns a run has, and how long one is.

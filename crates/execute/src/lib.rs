@@ -30,6 +30,7 @@ pub mod witness;
 pub use domain::POLICED;
 pub use effort::{Alongside, Beside, Done, Effort, Efforts};
 pub use engine::{Ending, Outcome, Settings, WATCH_EVERY, levels, run, run_in_turn, run_plan};
+pub use programs::elsewhere::Programs;
 pub use programs::ends::{How, ProgramEnd};
 pub use programs::joining::JoinSocket;
 pub use programs::launch::{Launch, Manner, Performer};

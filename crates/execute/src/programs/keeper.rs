@@ -13,7 +13,7 @@ use crate::programs::pages::Pages;
 use crate::programs::procfs::{self, Identity};
 use crate::programs::program::Program;
 use crate::programs::rights::Limit;
-use crate::threads::host::ThreadTeam;
+use crate::programs::run::Run;
 use model::{Error, Result, TaskId};
 use rustix::process::Pid;
 use std::os::fd::OwnedFd;
@@ -70,8 +70,8 @@ fn children() -> Vec<i32> {
 }
 
 /// Has a process, which may have ended, the limits of this run?
-fn is_of(team: &ThreadTeam, process: i32) -> bool {
-    marks::owner_to_the_end(process).is_some_and(|owner| owner.run == team.host.board.number())
+fn is_of(run: &dyn Run, process: i32) -> bool {
+    marks::owner_to_the_end(process).is_some_and(|owner| owner.run == run.board().number())
 }
 
 /// Keeps programs.
@@ -135,7 +135,7 @@ impl Keeper {
     /// It cannot be started or held.
     pub fn launch(
         &mut self,
-        team: &ThreadTeam,
+        run: &dyn Run,
         task: TaskId,
         launch: Launch,
         longest: model::Duration,
@@ -151,17 +151,16 @@ impl Keeper {
         }
         self.take_orphans();
         self.spare()?;
-        let worker = &team.host.worker(task);
         let command = launch.command.join(" ");
         let mark = self.mark_of(task);
         let by = Marked {
             mark: &mark,
-            name: team.name(task),
-            limit: Limit::new(longest, task.0, team.host.board.number()),
-            group: team.host.board.group(),
+            name: run.name(task),
+            limit: Limit::new(longest, task.0, run.board().number()),
+            group: run.board().group(),
         };
-        let (process, program) = launch::launch(launch, &by, &team.host.sentinel_bells)
-            .map_err(|e| e.at(format!("task {}", team.name(task))))?;
+        let (process, program) = launch::launch(launch, &by, run.bells())
+            .map_err(|e| e.at(format!("task {}", run.name(task))))?;
         self.programs.push(TaskProgram {
             task,
             process,
@@ -171,17 +170,19 @@ impl Keeper {
             ended: None,
         });
         if let Some(known) = Identity::of(process) {
-            team.host.board.know(known, None)?;
+            run.board().know(known, None)?;
         }
         // Before the run it runs on one processor, too.
-        program.pin(team.posts[0].cpu).map_err(|e| {
-            Error::new(format!("cannot move its program: {e}"))
-                .at(format!("task {}", team.name(task)))
-        })?;
+        if let Some(cpu) = run.first_cpu() {
+            program.pin(cpu).map_err(|e| {
+                Error::new(format!("cannot move its program: {e}"))
+                    .at(format!("task {}", run.name(task)))
+            })?;
+        }
         if program.pages().is_some() {
             program.release();
         }
-        worker.perform(program);
+        run.perform(task, program);
         Ok(())
     }
 
@@ -193,7 +194,7 @@ impl Keeper {
     /// One of them ended before, or did not ask within ten seconds after it was started.
     pub fn gather(
         &mut self,
-        team: &ThreadTeam,
+        run: &dyn Run,
         outside: &[(TaskId, Arc<JoinSocket>)],
         stopped: &dyn Fn() -> bool,
     ) -> Result<()> {
@@ -207,27 +208,24 @@ impl Keeper {
         loop {
             for (socket, callers) in &mut sockets {
                 for caller in callers.listen(socket)? {
-                    self.admit(team, outside, caller)?;
+                    self.admit(run, outside, caller)?;
                 }
             }
-            self.look(team);
-            if let Some(e) = team.fault() {
+            self.look(run);
+            if let Some(e) = run.fault() {
                 return Err(e.clone());
             }
             let is_late = Instant::now() >= until;
-            let mut missing = outside
-                .iter()
-                .any(|(task, _)| team.host.worker(*task).program().is_none());
+            let mut missing = outside.iter().any(|(task, _)| run.program(*task).is_none());
             for kept in &self.programs {
-                let worker = &team.host.worker(kept.task);
-                let pages = worker.program().and_then(Program::pages);
+                let pages = run.program(kept.task).and_then(Program::pages);
                 if pages.is_none_or(Pages::is_waiting) {
                     continue;
                 }
                 missing = true;
                 let refuse = |cause: &str| {
                     Err(Error::new(format!("`{}` {cause}", kept.command))
-                        .at(format!("task {}", team.name(kept.task)))
+                        .at(format!("task {}", run.name(kept.task)))
                         .remedy(
                             "let it join and wait (`warmset.h`), or run it as it is: `exec = […]`",
                         ))
@@ -253,7 +251,7 @@ impl Keeper {
     /// it sees its connection closed.
     fn admit(
         &mut self,
-        team: &ThreadTeam,
+        run: &dyn Run,
         outside: &[(TaskId, Arc<JoinSocket>)],
         caller: Caller,
     ) -> Result<()> {
@@ -262,28 +260,30 @@ impl Keeper {
             process,
             stream,
         } = caller;
-        let wanted = outside.iter().map(|(task, _)| *task).find(|task| {
-            let worker = &team.host.worker(*task);
-            team.name(*task) == name && worker.program().is_none()
-        });
+        let wanted = outside
+            .iter()
+            .map(|(task, _)| *task)
+            .find(|task| run.name(*task) == name && run.program(*task).is_none());
         // A process does the jobs of one task.
         let is_here = self.programs.iter().any(|p| p.process == process);
         let Some(task) = wanted.filter(|_| !is_here) else {
             return Ok(());
         };
         let pages = Pages::new()?;
-        if send(&stream, &pages.files(&team.host.sentinel_bells)).is_err() {
+        if send(&stream, &pages.files(run.bells())).is_err() {
             return Ok(());
         }
         let program = Program::guest(process, pages).map_err(|e| e.at(format!("task {name}")))?;
         let known = Identity::of(process);
         if let Some(known) = known {
-            team.host.board.know(known, program.home())?;
+            run.board().know(known, program.home())?;
         }
-        program.pin(team.posts[0].cpu).map_err(|e| {
-            Error::new(format!("cannot move process {process}: {e}")).at(format!("task {name}"))
-        })?;
-        team.host.worker(task).perform(program);
+        if let Some(cpu) = run.first_cpu() {
+            program.pin(cpu).map_err(|e| {
+                Error::new(format!("cannot move process {process}: {e}")).at(format!("task {name}"))
+            })?;
+        }
+        run.perform(task, program);
         self.programs.push(TaskProgram {
             task,
             process,
@@ -297,16 +297,15 @@ impl Keeper {
 
     /// Looks once: who has ended, who was born, who lost its parents. A program that failed ends
     /// the run.
-    pub fn look(&mut self, team: &ThreadTeam) {
+    pub fn look(&mut self, run: &dyn Run) {
         if self.before.is_none() && self.programs.is_empty() {
             return;
         }
         if let Some(e) = procfs::shortage() {
-            team.fail(e);
+            run.fail(e);
         }
         for kept in &mut self.programs {
-            let worker = &team.host.worker(kept.task);
-            let Some(program) = worker.program() else {
+            let Some(program) = run.program(kept.task) else {
                 continue;
             };
             if kept.ended.is_none()
@@ -314,19 +313,17 @@ impl Keeper {
             {
                 program.gone.store(true, Ordering::Release);
                 // Nothing rings for it any more.
-                for place in 0..team.posts.len() {
-                    team.host.sentinel_bells.page.ring(place as u32);
-                }
-                let at = team.now();
+                run.ring_all();
+                let at = run.now();
                 kept.ended = Some(ProgramEnd {
                     task: kept.task,
                     how,
                     at,
                 });
                 if !matches!(how, How::Exited(0) | How::Left) {
-                    team.fail(
+                    run.fail(
                         Error::new(format!("its program `{}` {how} at {at}", kept.command))
-                            .at(format!("task {}", team.name(kept.task)))
+                            .at(format!("task {}", run.name(kept.task)))
                             .remedy("see what it wrote; start it by hand once"),
                     );
                 }
@@ -334,7 +331,7 @@ impl Keeper {
             if program.free.load(Ordering::Acquire) {
                 kept.processes
                     .iter()
-                    .for_each(|process| team.host.board.forget(*process));
+                    .for_each(|process| run.board().forget(*process));
                 kept.processes.clear();
                 continue;
             }
@@ -342,11 +339,11 @@ impl Keeper {
             let mut untidy = program.look(&mut kept.processes);
             let (now, home) = (&kept.processes, program.home());
             for process in before.iter().filter(|p| !now.contains(p)) {
-                team.host.board.forget(*process);
+                run.board().forget(*process);
             }
             for process in now.iter().filter(|p| !before.contains(p)) {
-                if let Err(e) = team.host.board.know(*process, home) {
-                    team.fail(e.at(format!("task {}", team.name(kept.task))));
+                if let Err(e) = run.board().know(*process, home) {
+                    run.fail(e.at(format!("task {}", run.name(kept.task))));
                 }
             }
             if home.is_some() && kept.ended.is_some() {
@@ -355,16 +352,16 @@ impl Keeper {
                 untidy = true;
             }
             if untidy {
-                team.tidy(kept.task);
+                run.tidy(kept.task);
             }
         }
-        self.adopt_orphans(team);
+        self.adopt_orphans(run);
     }
 
     /// Children of this process that carry the mark and were not started by it.
-    fn adopt_orphans(&mut self, team: &ThreadTeam) {
+    fn adopt_orphans(&mut self, run: &dyn Run) {
         // The next look does it, where a best-effort program is being started.
-        let Ok(hired) = team.host.hired.try_lock() else {
+        let Ok(hired) = run.hired().try_lock() else {
             return;
         };
         let mut children = children();
@@ -381,20 +378,20 @@ impl Keeper {
                 Some((b'Z', group))
                     if self.orphans.contains(&child)
                         || self.programs.iter().any(|p| p.process == group)
-                        || is_of(team, child) =>
+                        || is_of(run, child) =>
                 {
                     ended(child);
                 }
                 Some((b'Z', _)) => {}
                 Some((_, group)) if !self.orphans.contains(&child) => {
-                    let run = &self.mark;
+                    let mark_of_run = &self.mark;
                     // Whoever has put the mark out of its environment and left the group of its
                     // program has that program's limits.
                     let owner =
-                        marks::owner(child).filter(|owner| owner.run == team.host.board.number());
+                        marks::owner(child).filter(|owner| owner.run == run.board().number());
                     let number = owner.and_then(|owner| owner.number);
                     let whose = self.programs.iter_mut().find(|p| {
-                        let mark = format!("{MARK}={run}{}\0", p.task.0);
+                        let mark = format!("{MARK}={mark_of_run}{}\0", p.task.0);
                         p.is_group(group)
                             || number == Some(p.task.0)
                             || procfs::has_in_environment(child, mark.as_bytes())
@@ -404,14 +401,14 @@ impl Keeper {
                         let is_known = kept.processes.iter().any(|p| p.process == child);
                         if let Some(known) = Identity::of(child).filter(|_| !is_known) {
                             kept.processes.push(known);
-                            if let Err(e) = team.host.board.know(known, None) {
-                                team.fail(e);
+                            if let Err(e) = run.board().know(known, None) {
+                                run.fail(e);
                             }
                         }
                         self.orphans.push(child);
-                        if let Some(program) = team.host.worker(kept.task).program() {
+                        if let Some(program) = run.program(kept.task) {
                             program.adopt(child);
-                            team.tidy(kept.task);
+                            run.tidy(kept.task);
                         }
                     } else if owner.is_some() {
                         // Of best-effort work, or one that has changed its limits: it ends with the
@@ -422,6 +419,12 @@ impl Keeper {
                 _ => {}
             }
         }
+    }
+
+    /// The first process of the program of a task.
+    pub fn first_process(&self, task: TaskId) -> Option<i32> {
+        let kept = self.programs.iter().find(|kept| kept.task == task);
+        kept.map(|kept| kept.process)
     }
 
     /// How many programs have ended.

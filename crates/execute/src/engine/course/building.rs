@@ -3,7 +3,7 @@
 
 use super::Engine;
 use crate::effort::RunningEfforts;
-use crate::engine::{Maker, Settings};
+use crate::engine::{AFTER, Maker, Settings};
 use crate::kernel::Thread;
 use crate::programs::keeper::Keeper;
 use crate::programs::launch::{Launch, Manner, Performer};
@@ -142,7 +142,7 @@ impl<M: Maker> Engine<M> {
                 }
                 Performer::Program(launch) => {
                     let longest = self.longest(task, &launch);
-                    self.keeper.launch(&self.team, task, launch, longest)?;
+                    self.keeper.launch(&*self.team, task, launch, longest)?;
                     None
                 }
                 Performer::Outside(socket) => {
@@ -151,7 +151,7 @@ impl<M: Maker> Engine<M> {
                 }
             });
         }
-        self.keeper.gather(&self.team, &outside, stopped)?;
+        self.keeper.gather(&*self.team, &outside, stopped)?;
         self.add_stage(producers)?;
         let periods = self.common.parameters.iter().map(|p| p.period).collect();
         self.listener = Listener::start(&self.team, &self.settings.triggers, periods)?;
@@ -194,10 +194,7 @@ impl<M: Maker> Engine<M> {
     /// run goes well: one that is held when its budget is used up sleeps then. With much to spare:
     /// who goes on beyond that is killed by the kernel.
     fn longest(&self, task: TaskId, launch: &Launch) -> Duration {
-        let whole = self
-            .settings
-            .horizon
-            .saturating_add(Duration::from_secs(10));
+        let whole = self.settings.horizon.saturating_add(AFTER);
         match launch.manner {
             Manner::Unmodified(Beyond::Hold) => {
                 let budget = self.common.parameters[task.index()].wcet;

@@ -54,7 +54,7 @@ impl<M: Maker> Engine<M> {
                 stuck.push(TaskId(task as u32));
             }
         }
-        let programs = self.keeper.end(&self.team);
+        let programs = self.keeper.end(&*self.team);
         board.unsupervised();
         (stuck, programs)
     }

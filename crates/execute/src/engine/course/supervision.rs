@@ -37,7 +37,7 @@ impl<M: Maker> Engine<M> {
             std::thread::sleep(LOOK);
             let now = timeline.now();
             self.collect(now, sink);
-            self.keeper.look(&self.team);
+            self.keeper.look(&*self.team);
             if now.since(flushed) >= Duration::from_secs(1) {
                 flushed = now;
                 flush(sink);
