@@ -16,7 +16,9 @@ part() {
     name=$1
     shift
     echo "== $name: $*"
+    begun=$(date +%s)
     { "$@" 2>&1; echo $? >"$logs/$name.status"; } | tee "$logs/$name.log"
+    echo "== $name took $(($(date +%s) - begun)) s"
     if [ "$(cat "$logs/$name.status")" -ne 0 ]; then
         echo "$name: $*" >>"$logs/failed"
     fi
