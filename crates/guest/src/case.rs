@@ -2,7 +2,8 @@
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
-//! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME] [peers=yes]`: the
+//! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME] [peers=yes]
+//! [programs=N]`: the
 //! set is `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
 //! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`,
 //! each task by itself; or the name of a file of the guest. Each task has a working set of that
@@ -18,7 +19,8 @@
 //! released so much `later` than the threads are there. The jobs of the first `triggers` tasks
 //! are released by FIFOs, into which is written about once a period at random times, or once in
 //! `gap`; into the first one `burst` bytes at once, too. With `peers` it is told how long releases
-//! take, of the same set from user space and of cyclictest as well.
+//! take, of the same set from user space and of cyclictest as well. The first `programs` tasks are
+//! programs: one of several threads and processes, one that sleeps again and again, one that ends.
 
 use generate::{Amount, Method, Range, Recipe};
 use model::{
@@ -71,6 +73,8 @@ pub struct Case {
     pub peers: bool,
     /// A release of each is asked for about once in so long; `None`: about once a period.
     pub gap: Option<Duration>,
+    /// So many tasks are programs.
+    pub programs: u32,
     /// How long the kernel lets a thread wait, where that is not what it always does.
     pub watchdog: Option<Duration>,
     /// How long after its beginning the first jobs are released.
@@ -119,6 +123,7 @@ fn one(line: &str) -> Result<Case> {
         watchdog: None,
         later: None,
         peers: false,
+        programs: 0,
     };
     for word in words {
         match word.split_once('=') {
@@ -141,6 +146,7 @@ fn one(line: &str) -> Result<Case> {
             Some(("decisions", least)) => case.decisions = least.parse().map_err(|_| bad())?,
             Some(("triggers", tasks)) => case.triggers = tasks.parse().map_err(|_| bad())?,
             Some(("peers", "yes")) => case.peers = true,
+            Some(("programs", tasks)) => case.programs = tasks.parse().map_err(|_| bad())?,
             Some(("gap", time)) => case.gap = Some(time.parse()?),
             Some(("burst", count)) => case.burst = count.parse().map_err(|_| bad())?,
             _ => return Err(bad()),

@@ -173,6 +173,8 @@ impl Round {
             set,
             horizon: match fault {
                 Fault::Stalls => Duration::from_millis(1500),
+                // A processor is a while on its way, and the run is to be there when it leaves.
+                Fault::Offline => Duration::from_millis(random.random_range(800..1000)),
                 _ => Duration::from_millis(random.random_range(250..400)),
             },
             task: random.random_range(0..6),

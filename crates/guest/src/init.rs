@@ -7,6 +7,7 @@ use crate::commands;
 use crate::latency;
 use crate::ordinary::{Look, Waits};
 use crate::outside;
+use crate::programs;
 use crate::rounds;
 use crate::triggers::{Counting, Events};
 use analyze::assign::{self, How};
@@ -15,7 +16,7 @@ use kernel::plan::Given;
 use kernel::quanta::Machines;
 use machine::Machine;
 use model::watch::Silent;
-use model::{CpuSet, Duration, Error, Provenance, Result, TaskSet};
+use model::{CpuSet, Duration, Error, Provenance, Result, TaskId, TaskSet};
 use policy::{AnyPlan, Setup};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mount::{MountFlags, mount};
@@ -141,7 +142,8 @@ fn watched(case: &Case, look: &Look) -> Result<()> {
     let failed = |what: String| Err(Error::new(what).at(&case.name));
     let mut child = start(&["run", &case.name])?;
     if let Some(after) = case.kill {
-        if ended(&mut child, after).is_some() {
+        // It is to be killed while the program is there, and not on the way.
+        if !rounds::loaded(&mut child) || ended(&mut child, after).is_some() {
             return failed("it ended before it could be killed".to_owned());
         }
         let _ = child.kill();
@@ -161,6 +163,8 @@ fn watched(case: &Case, look: &Look) -> Result<()> {
         None => ended(&mut child, patience),
     };
     let Some(status) = status else {
+        // With TRACE=sched_ext:sched_ext_dump of boot.sh it is brought out which thread is where.
+        let _ = fs::write("/proc/sysrq-trigger", "D");
         let _ = child.kill();
         let _ = child.wait();
         return failed(format!("it does not come to its end within {patience}"));
@@ -183,6 +187,7 @@ fn watched(case: &Case, look: &Look) -> Result<()> {
             ));
         }
     }
+    programs::none_left()?;
     look.again()
 }
 
@@ -321,7 +326,10 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
     let mut sink = Counting::new(file, &set);
     let events = Events::begin(case, &set)?;
     let works = works(case, &set).into_iter().enumerate();
-    let works = works.map(|(task, work)| (harm.work)(task, work)).collect();
+    let performers = works.map(|(task, work)| {
+        programs::performer(case, TaskId(task as u32), (harm.work)(task, work))
+    });
+    let performers = performers.collect::<Vec<_>>();
     let settings = kernel::Settings {
         release_at: case.later.map(|later| monotonic() + later.nanos()),
         to_end: TO_END,
@@ -331,9 +339,26 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
         ring: (case.ring).map_or(kernel::Settings::default().ring, |ring| ring.get() as u32),
         surroundings: None,
     };
-    let outcome = kernel::run(plan, &set, works, &settings, &Silent, &mut sink, |_| {})?;
+    let outcome = kernel::run(
+        plan,
+        &set,
+        performers,
+        &settings,
+        &Silent,
+        &mut sink,
+        |_| {},
+    )?;
+    let end = outcome.origin + outcome.end.nanos();
+    let since = Duration::from_nanos(monotonic().saturating_sub(end));
     sink.file.finish()?;
     events.end(&outcome.triggers, &sink.releases)?;
+    programs::agree(
+        case,
+        &set,
+        &sink.executed,
+        since,
+        platform.usable().len() as u64,
+    )?;
     if case.peers {
         beside(case, &set, &policy, &outcome)?;
     }

@@ -19,6 +19,8 @@ mod ordinary;
 #[cfg(feature = "init")]
 mod outside;
 pub mod pack;
+#[cfg(feature = "init")]
+pub mod programs;
 pub mod quanta;
 #[cfg(feature = "init")]
 pub mod rounds;

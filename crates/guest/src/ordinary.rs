@@ -246,7 +246,9 @@ fn threads_of_class(class: &str) -> Vec<String> {
             let stat = fs::read_to_string(thread.join("stat")).unwrap_or_default();
             // The name, in parentheses, is the second field and may hold anything.
             let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-            if rest.split(' ').nth(38) == Some(class) {
+            // One that has ended, and that nobody has waited for yet, is nowhere.
+            let is_there = !matches!(rest.split(' ').next(), Some("Z" | "X"));
+            if is_there && rest.split(' ').nth(38) == Some(class) {
                 found.push(thread.display().to_string());
             }
         }

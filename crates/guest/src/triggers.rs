@@ -23,11 +23,13 @@ const BURST_AFTER: Duration = Duration::from_millis(150);
 const STATE: &str = "/sys/kernel/sched_ext/state";
 const LOOKS: Duration = Duration::from_millis(10);
 
-/// A file of events that counts releases.
+/// A file of events that counts releases, and what jobs execute.
 pub(crate) struct Counting<S> {
     pub file: S,
     /// By task.
     pub releases: Vec<u64>,
+    /// By task, in nanoseconds, of all jobs that are complete.
+    pub executed: Vec<u64>,
 }
 
 impl<S> Counting<S> {
@@ -35,6 +37,7 @@ impl<S> Counting<S> {
         Counting {
             file,
             releases: vec![0; set.len()],
+            executed: vec![0; set.len()],
         }
     }
 }
@@ -43,6 +46,9 @@ impl<S: Sink> Sink for Counting<S> {
     fn record(&mut self, event: Event) {
         if event.kind == EventKind::Release {
             self.releases[event.task.index()] += 1;
+        }
+        if event.kind == EventKind::Completion {
+            self.executed[event.task.index()] += event.argument;
         }
         self.file.record(event);
     }

@@ -3,25 +3,26 @@
 //!
 //! On every way out the program is unloaded first, so that all threads are ordinary ones again.
 
-use crate::behind::Behind;
-use crate::collect::{Collector, SETTLED};
-use crate::hearing::{Hearing, while_hearing};
-use crate::intf::Plan;
-use crate::loaded::{EVENTS, Loaded};
+use crate::collect::Collector;
+use crate::company::{self, Company};
+use crate::course::{self, Course, EVERY, Going};
+use crate::hearing::while_hearing;
+use crate::intf::{Plan, TaskPlan};
+use crate::loaded::Loaded;
 use crate::outcome::{Outcome, Settings};
 use crate::plan::Carried;
 use crate::planner;
+use crate::quanta::Machines;
 use crate::support;
-use crate::worker::{self, Shared};
-use libbpf_rs::RingBufferBuilder;
+use crate::worker::{self, Shared, Worker};
+use execute::Performer;
 use machine::Tree;
 use machine::realtime;
 use model::watch::Watch;
-use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
+use model::{CpuId, Duration, Error, Result, TaskId, TaskSet};
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
-use std::thread::JoinHandle;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use trace::Sink;
 use workload::Work;
 
@@ -32,61 +33,46 @@ const BEFORE: Duration = Duration::from_millis(50);
 const AHEAD: Duration = Duration::from_secs(3);
 /// How long it is waited for threads to come in.
 const TO_COME_IN: Duration = Duration::from_secs(10);
-/// How often events are taken.
-const EVERY: Duration = Duration::from_millis(20);
-/// So many may wait to be put in order while jobs wait for the thread that does it.
-const MOST_WAITING: usize = 1 << 20;
-
-/// Carries out a plan; `works`: what the jobs of each task do. `flush` is called every second.
+/// Carries out a plan; `performers`: who does the jobs of each task. `flush` is called every second.
 ///
 /// # Errors
 /// The kernel has no sched_ext, another scheduler is loaded, no right to load one; the kernel has
-/// ejected the program; a job panicked. The sink has the events up to that moment.
+/// ejected the program; a job panicked, or a task's program failed; a program asks for its jobs, or
+/// goes on beyond its budget, which this engine has not. The sink has the events up to that moment.
 pub fn run<S: Sink>(
-    carried: Carried,
+    mut carried: Carried,
     set: &TaskSet,
-    works: Vec<Box<dyn Work>>,
+    performers: Vec<impl Into<Performer>>,
     settings: &Settings,
     watch: &dyn Watch,
     sink: &mut S,
     mut flush: impl FnMut(&mut S),
 ) -> Result<Outcome> {
     support::check(&Tree::new("/".as_ref()))?;
-    if works.len() != set.len() || works.is_empty() {
-        return Err(
-            Error::new(format!("{} works for {} tasks", works.len(), set.len()))
-                .remedy("give one each, and one at least"),
-        );
+    if performers.len() != set.len() || performers.is_empty() {
+        let (given, tasks) = (performers.len(), set.len());
+        return Err(Error::new(format!("{given} works for {tasks} tasks"))
+            .remedy("give one each, and one at least"));
     }
     settings.triggers.fit(set)?;
-    let (_kept, missing) = settings.triggers.make_without_watchdog(set)?;
-    if let Some(e) = missing {
-        watch.note(&format!(
-            "{e}: if this run is killed, its FIFOs and sockets stay"
-        ));
+    let (works, launches) = company::split(performers.into_iter().map(Into::into).collect(), set)?;
+    for (task, _) in &launches {
+        carried.give_program(*task, set);
     }
+    let horizon = Duration::from_nanos(carried.plan.horizon);
+    // Before any thread is started.
+    let mut company = Company::start(set, launches, horizon, watch)?;
+    let _kept = company.make(settings, set, watch)?;
     let Carried { plan, mut machines } = carried;
     let mut loaded = Loaded::load(settings)?;
     loaded.set_plan(&plan)?;
-    let shared = Arc::new(Shared {
-        tasks: plan.tasks.clone(),
-        horizon: plan.horizon,
-        pages: loaded.pages()?,
-        surroundings: settings.surroundings.clone(),
-        threads: works.iter().map(|_| AtomicI32::new(0)).collect(),
-        there: Barrier::new(works.len() + 1),
-        known: Barrier::new(works.len() + 1),
-        origin: AtomicU64::new(0),
-        stop: AtomicBool::new(false),
-        failed: AtomicBool::new(false),
-        panicked: AtomicI32::new(0),
-        refused: AtomicI32::new(0),
-    });
+    let shared = Arc::new(Shared::new(&plan, loaded.pages()?, settings, works.len()));
     let workers = start_all(&shared, set, works)?;
     let memory = realtime::lock_memory();
     if let Err(e) = &memory {
         watch.note(&format!("{e}: jobs may wait for memory"));
     }
+    company.enter(&shared);
     shared.there.wait();
     let threads = |word: &AtomicI32| word.load(Ordering::Acquire);
     let mut plan = Plan {
@@ -97,81 +83,67 @@ pub fn run<S: Sink>(
     if let Some(release) = settings.release_at {
         wait_until(release.saturating_sub(AHEAD.nanos()), watch);
     }
-    let begun = begin(&mut loaded, &mut plan, settings, &shared, &workers);
+    let begun = begin(
+        &mut loaded,
+        &mut plan,
+        settings,
+        &shared,
+        &workers,
+        &mut company,
+    );
     let collector = RefCell::new(Collector::new(set));
-    let ended = match begun {
-        Ok(()) => while_hearing(
-            &loaded,
-            set,
-            settings,
-            &shared,
-            |hearing| match &mut machines {
-                None => {
-                    let with = (&*shared, hearing);
-                    course(&loaded, &plan, watch, with, &collector, sink, &mut flush)
-                }
-                Some(machines) => loaded.deciding().and_then(|deciding| {
-                    std::thread::scope(|scope| {
-                        let planner = scope.spawn(|| {
-                            // Also where the policy panics.
-                            let _fails = EndsRun(&shared);
-                            planner::run(&deciding, &plan, &mut **machines, &shared)
-                        });
-                        let with = (&*shared, hearing);
-                        let ended =
-                            course(&loaded, &plan, watch, with, &collector, sink, &mut flush);
-                        shared.stop.store(true, Ordering::Release);
-                        let decided = planner.join().unwrap_or_else(|_| {
-                            Err(Error::new("the policy panicked").at("--policy"))
-                        });
-                        // The kernel may have taken the program away: that is said below.
-                        match loaded.ending() {
-                            Ok(Some(_)) => ended,
-                            _ => decided.and(ended),
-                        }
-                    })
-                }),
-            },
-        ),
-        Err(e) => Err(e),
+    let going = Going {
+        loaded: &loaded,
+        plan: &plan,
+        watch,
+        shared: &shared,
+        collector: &collector,
     };
+    let ended = begun.and_then(|()| {
+        while_hearing(&loaded, set, settings, &shared, |hearing| {
+            let mut course = || going.on(hearing, &company, sink, &mut flush);
+            match &mut machines {
+                None => course(),
+                Some(machines) => while_deciding(&going, machines, course),
+            }
+        })
+    });
     shared.stop.store(true, Ordering::Release);
     let let_go = loaded.end();
     let (losses, decisions) = (loaded.losses(), loaded.decisions());
     loaded.detach();
     // When it has unloaded the program, the kernel has said why it has ejected it before, if it
     // has.
-    let ending = loaded.ending();
+    let ejection = loaded.ending();
     let (latencies, stuck) = join(workers, settings.to_end);
-    let ending = ending?.map(|ending| ejected(&ending.reason, &ending.message));
-    let (course, triggers) = match (ended, &ending) {
+    let ejected = ejection?.map(|ending| ejected(&ending.reason, &ending.message));
+    // They are ordinary ones by now, and can end.
+    let programs = company.end();
+    let (course, triggers) = match (ended, &ejected) {
         (Ok(came), _) => came,
         // What fails without the program fails for that.
         (Err(_), Some(ejected)) => return Err(ejected.clone()),
         (Err(e), None) => return Err(e),
     };
-    let Course {
-        end,
-        interrupted,
-        gone,
-    } = course;
+    let Course { end, ending, gone } = course;
     let_go?;
     let lost = collector.into_inner().finish(end, losses?, sink);
     flush(sink);
-    if let Some(ejected) = ending {
+    if let Some(ejected) = ejected {
         return Err(ejected);
     }
     let panicked = shared.panicked.load(Ordering::Acquire);
     if let Some(task) = gone.filter(|_| panicked == 0) {
-        return Err(left(set, task));
+        return Err(course::left(set, task));
     }
     match panicked {
         0 => Ok(Outcome {
             end,
-            interrupted,
+            ending,
             origin: plan.origin,
             lost,
-            threads: plan.threads,
+            programs,
+            threads: numbers(&plan),
             decisions: decisions?,
             latencies,
             triggers,
@@ -180,15 +152,6 @@ pub fn run<S: Sink>(
         task => Err(Error::new("its job panicked; what it said is above")
             .at(format!("task {}", set.name(TaskId(task as u32 - 1))))
             .remedy("mend its work")),
-    }
-}
-
-/// What a thread of the engine holds that no run goes on without: its end ends the run.
-struct EndsRun<'a>(&'a Shared);
-
-impl Drop for EndsRun<'_> {
-    fn drop(&mut self) {
-        self.0.failed.store(true, Ordering::Release);
     }
 }
 
@@ -203,24 +166,24 @@ fn wait_until(at: u64, watch: &dyn Watch) {
 }
 
 /// Wakes workers that sleep until something is known, or a release is near.
-fn wake(workers: &[JoinHandle<Vec<u32>>]) {
-    for worker in workers {
+fn wake(workers: &[Worker]) {
+    for (_, worker) in workers {
         worker.thread().unpark();
     }
 }
 
 /// Waits until the threads have come to their ends. Returns how long first instructions took, and
 /// the tasks whose work does not come back.
-fn join(workers: Vec<JoinHandle<Vec<u32>>>, to_end: Duration) -> (Vec<u32>, Vec<TaskId>) {
+fn join(workers: Vec<Worker>, to_end: Duration) -> (Vec<u32>, Vec<TaskId>) {
     let late = clock() + to_end.nanos();
     let (mut latencies, mut stuck) = (Vec::new(), Vec::new());
     wake(&workers);
-    for (task, worker) in workers.into_iter().enumerate() {
+    for (task, worker) in workers {
         while !worker.is_finished() && clock() < late {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         if !worker.is_finished() {
-            stuck.push(TaskId(task as u32));
+            stuck.push(task);
             continue;
         }
         // What a job panicked with went to standard error.
@@ -233,17 +196,18 @@ fn join(workers: Vec<JoinHandle<Vec<u32>>>, to_end: Duration) -> (Vec<u32>, Vec<
 fn start_all(
     shared: &Arc<Shared>,
     set: &TaskSet,
-    works: Vec<Box<dyn Work>>,
-) -> Result<Vec<JoinHandle<Vec<u32>>>> {
+    works: Vec<(TaskId, Box<dyn Work>)>,
+) -> Result<Vec<Worker>> {
     let mut workers = Vec::with_capacity(works.len());
-    for (task, work) in set.ids().zip(works) {
+    for (task, work) in works {
         let worker = worker::start(shared, task, &set.name(task), work);
-        workers.push(worker.map_err(|e| {
+        let worker = worker.map_err(|e| {
             // Those that are there wait for the others for good; the process is about to end.
             Error::new(format!("cannot start a thread: {e}"))
                 .at(format!("task {}", set.name(task)))
                 .remedy("run fewer tasks, or raise `ulimit -u`")
-        })?);
+        })?;
+        workers.push((task, worker));
     }
     Ok(workers)
 }
@@ -257,10 +221,11 @@ fn begin(
     plan: &mut Plan,
     settings: &Settings,
     shared: &Shared,
-    workers: &[JoinHandle<Vec<u32>>],
+    workers: &[Worker],
+    company: &mut Company,
 ) -> Result<()> {
     let prepared = prepare(loaded, plan).and_then(|()| match &shared.surroundings {
-        Some(surroundings) => surroundings.ready(&plan.threads),
+        Some(surroundings) => surroundings.ready(&numbers(plan)),
         None => Ok(()),
     });
     if prepared.is_err() {
@@ -268,6 +233,7 @@ fn begin(
     }
     shared.known.wait();
     prepared?;
+    company.come_in().map_err(|_| refused())?;
     let tasks = (0..plan.tasks.len()).map(|task| TaskId(task as u32));
     let expected = tasks.filter(|task| !shared.comes_late(*task)).count();
     let late = clock() + TO_COME_IN.nanos();
@@ -287,6 +253,8 @@ fn begin(
     }
     loaded.set_plan(plan)?;
     shared.origin.store(plan.origin, Ordering::Release);
+    company.begins(plan.origin);
+    company.look_after()?;
     if let Some(surroundings) = &shared.surroundings {
         surroundings.begins(plan.origin);
     }
@@ -306,10 +274,54 @@ fn begin(
     realtime::pin(&before)
 }
 
-fn refused() -> Error {
+pub(crate) fn refused() -> Error {
     Error::new("a thread cannot come into the class SCHED_EXT")
         .at("--engine kernel")
         .remedy("run as root")
+}
+
+/// By task, its thread; 0 where a program does its jobs.
+fn numbers(plan: &Plan) -> Vec<i32> {
+    let number = |(task, thread): (&TaskPlan, &i32)| if task.many { 0 } else { *thread };
+    plan.tasks.iter().zip(&plan.threads).map(number).collect()
+}
+
+/// Does `course` while the state machines of a policy decide at quanta.
+///
+/// # Errors
+/// They panic, or the program cannot be asked; as `course`.
+fn while_deciding<T>(
+    going: &Going<'_>,
+    machines: &mut Box<dyn Machines>,
+    course: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    let (shared, deciding) = (going.shared, going.loaded.deciding()?);
+    std::thread::scope(|scope| {
+        let planner = scope.spawn(|| {
+            // Also where the policy panics.
+            let _fails = EndsRun(shared);
+            planner::run(&deciding, going.plan, &mut **machines, shared)
+        });
+        let ended = course();
+        shared.stop.store(true, Ordering::Release);
+        let decided = planner
+            .join()
+            .unwrap_or_else(|_| Err(Error::new("the policy panicked").at("--policy")));
+        // The kernel may have taken the program away: that is said by whoever calls this.
+        match going.loaded.ending() {
+            Ok(Some(_)) => ended,
+            _ => decided.and(ended),
+        }
+    })
+}
+
+/// What a thread of the engine holds that no run goes on without: its end ends the run.
+struct EndsRun<'a>(&'a Shared);
+
+impl Drop for EndsRun<'_> {
+    fn drop(&mut self) {
+        self.0.failed.store(true, Ordering::Release);
+    }
 }
 
 fn prepare(loaded: &mut Loaded, plan: &Plan) -> Result<()> {
@@ -318,106 +330,6 @@ fn prepare(loaded: &mut Loaded, plan: &Plan) -> Result<()> {
     }
     loaded.set_plan(plan)?;
     loaded.attach()
-}
-
-/// What came of the time in which jobs run.
-struct Course {
-    /// When it was over.
-    end: Instant,
-    /// The user ended it.
-    interrupted: bool,
-    /// A task whose thread has left the class, which has ended it.
-    gone: Option<TaskId>,
-}
-
-/// Takes events until the run is over.
-fn course<S: Sink>(
-    loaded: &Loaded,
-    plan: &Plan,
-    watch: &dyn Watch,
-    (shared, hearing): (&Shared, Option<&Hearing<'_>>),
-    collector: &RefCell<Collector>,
-    sink: &mut S,
-    flush: &mut impl FnMut(&mut S),
-) -> Result<Course> {
-    let events = loaded.map(EVENTS)?;
-    let mut ring = RingBufferBuilder::new();
-    let unreadable = |e: libbpf_rs::Error| {
-        Error::new(format!("cannot read the events of the program: {e}"))
-            .at("--engine kernel")
-            .remedy("run it from user space")
-    };
-    ring.add(&events, |record| {
-        collector.borrow_mut().take(record);
-        0
-    })
-    .map_err(unreadable)?;
-    let ring = ring.build().map_err(unreadable)?;
-    let behind = Behind::all(&plan.cpus);
-    let horizon = Instant::from_nanos(plan.horizon);
-    watch.begin("running", plan.horizon / 1_000_000_000);
-    let mut seconds = 0;
-    let mut interrupted = false;
-    loop {
-        let passed = clock().saturating_sub(plan.origin);
-        let left = plan.horizon.saturating_sub(passed).min(EVERY.nanos());
-        let started = clock() >= plan.origin;
-        if started && left == 0 {
-            break;
-        }
-        let wait = match started {
-            true => left,
-            false => (plan.origin.saturating_sub(clock())).clamp(1, EVERY.nanos()),
-        };
-        realtime::sleep(Duration::from_nanos(wait));
-        let brief = behind.is_pressed() && collector.borrow().waiting() < MOST_WAITING;
-        ring.consume().map_err(unreadable)?;
-        let now = Instant::from_nanos(clock().saturating_sub(plan.origin));
-        let second = now.nanos() / 1_000_000_000;
-        if !brief {
-            collector.borrow_mut().hand_on(now, horizon, sink);
-        }
-        if second > seconds && !brief {
-            watch.advance(second - seconds);
-            seconds = second;
-            flush(sink);
-        }
-        if shared.refused.load(Ordering::Acquire) > 0 {
-            return Err(refused());
-        }
-        if let Some(e) = hearing.and_then(Hearing::failure) {
-            return Err(e);
-        }
-        let failed = shared.panicked.load(Ordering::Acquire) > 0
-            || shared.failed.load(Ordering::Acquire)
-            || loaded.gone()?.is_some()
-            || loaded.ending()?.is_some();
-        interrupted = watch.stopped();
-        if interrupted || failed {
-            break;
-        }
-        behind.rest();
-    }
-    drop(behind);
-    // No job is released at the horizon or later, and nobody decides: it is no part of the trace.
-    let end = Instant::from_nanos(clock().saturating_sub(plan.origin)).min(horizon);
-    // All that was stamped before the end is in the ring by then.
-    realtime::sleep(SETTLED);
-    ring.consume().map_err(unreadable)?;
-    Ok(Course {
-        end,
-        interrupted,
-        // From now on threads may leave.
-        gone: loaded.gone()?,
-    })
-}
-
-fn left(set: &TaskSet, task: TaskId) -> Error {
-    Error::new(
-        "its thread has left the scheduling class SCHED_EXT during the run, which has ended there",
-    )
-    .at(format!("task {}", set.name(task)))
-    .remedy("leave the classes of threads as they are during a run (chrt, sched_setscheduler)")
 }
 
 fn ejected(reason: &str, message: &str) -> Error {

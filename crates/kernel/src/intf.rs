@@ -74,6 +74,8 @@ pub struct TaskPlan {
     pub server: u32,
     /// Not the time releases its jobs: its trigger does.
     pub triggered: bool,
+    /// A program does its jobs, by however many threads.
+    pub many: bool,
 }
 
 /// Processors that are scheduled together.
@@ -135,14 +137,14 @@ pub struct Plan {
     pub tasks: Vec<TaskPlan>,
     /// The thread that loads the program; 0: not known yet.
     pub loader: i32,
-    /// By task, its thread; empty as long as there are none.
+    /// By task, its thread, of a program its first one; empty as long as there are none.
     pub threads: Vec<i32>,
     /// By task, the slices of its jobs; none: they are whole.
     pub parts: Vec<Vec<PartPlan>>,
 }
 
 /// Bytes of a task in a plan.
-const TASK: usize = 80;
+const TASK: usize = 88;
 /// Bytes of a domain in a plan.
 const DOMAIN: usize = 32;
 /// Bytes of a change in a plan.
@@ -189,6 +191,8 @@ impl Plan {
             }
             short(&mut bytes, task.server);
             short(&mut bytes, u32::from(task.triggered));
+            short(&mut bytes, u32::from(task.many));
+            short(&mut bytes, 0);
         }
         for slot in 0..MAX_CPUS {
             for level in 0..MAX_LEVELS {

@@ -14,6 +14,10 @@
 mod behind;
 pub mod collect;
 #[cfg(feature = "load")]
+mod company;
+#[cfg(feature = "load")]
+mod course;
+#[cfg(feature = "load")]
 mod engine;
 #[cfg(feature = "load")]
 mod hearing;

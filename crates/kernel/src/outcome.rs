@@ -1,7 +1,7 @@
 //! What a run is given besides its plan, and what comes of it besides its trace.
 
 use crate::surroundings::Surroundings;
-use execute::{Triggered, Triggers};
+use execute::{Ending, ProgramEnd, Triggered, Triggers};
 use model::{Duration, Instant, TaskId};
 use std::sync::Arc;
 
@@ -47,13 +47,15 @@ impl Default for Settings {
 pub struct Outcome {
     /// When it ended.
     pub end: Instant,
-    /// The user ended it.
-    pub interrupted: bool,
+    /// Why.
+    pub ending: Ending,
     /// What `CLOCK_MONOTONIC` was at time zero, in nanoseconds.
     pub origin: u64,
     /// Events that were lost.
     pub lost: u64,
-    /// By task, the number of its thread.
+    /// What became of the programs among the tasks, in the order of the tasks.
+    pub programs: Vec<ProgramEnd>,
+    /// By task, the number of its thread; 0 where a program does its jobs.
     pub threads: Vec<i32>,
     /// How often a domain decided.
     pub decisions: u64,

@@ -46,6 +46,16 @@ pub struct Carried {
     pub machines: Option<Box<dyn Machines>>,
 }
 
+impl Carried {
+    /// A program does the jobs of this task: its WCET is its budget in every job, whatever happens
+    /// to overruns of others.
+    pub fn give_program(&mut self, task: TaskId, set: &TaskSet) {
+        let plan = &mut self.plan.tasks[task.index()];
+        plan.many = true;
+        plan.budget = set.timings()[task.index()].wcet.nanos();
+    }
+}
+
 /// The plan of a policy, called `name`.
 ///
 /// # Errors
@@ -153,6 +163,7 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
                 class: keys.class.get(index).copied().unwrap_or(0),
                 server: keys.servers.as_ref().map_or(0, |s| s.server_of[index].0),
                 triggered: is_triggered(given.set, TaskId(index as u32)),
+                many: false,
                 parts: keys
                     .slices
                     .get(index)
@@ -416,6 +427,20 @@ mod tests {
         let limit = "relative deadlines of 20 s at most";
         assert_eq!(refused.place(), "task far");
         assert!(refused.cause().contains(limit), "{refused}");
+    }
+
+    #[test]
+    fn a_program_has_its_wcet_as_its_budget() {
+        let set = tasks(&[(2, 10, false), (3, 20, false)]);
+        let plan = planned("g-edf", &set).unwrap();
+        let mut carried = Carried {
+            plan,
+            machines: None,
+        };
+        carried.give_program(TaskId(1), &set);
+        let of = |task: &intf::TaskPlan| (task.many, task.budget / 1_000_000);
+        let given: Vec<_> = carried.plan.tasks.iter().map(of).collect();
+        assert_eq!(given, [(false, 0), (true, 3)]);
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use crate::outcome::{Outcome, Settings};
 use crate::plan::Carried;
 use crate::support;
+use execute::Performer;
 use model::watch::Watch;
 use model::{Result, TaskSet};
 use trace::Sink;
-use workload::Work;
 
 /// Runs nothing: this build has no engine in the kernel.
 ///
@@ -15,7 +15,7 @@ use workload::Work;
 pub fn run<S: Sink>(
     _: Carried,
     _: &TaskSet,
-    _: Vec<Box<dyn Work>>,
+    _: Vec<impl Into<Performer>>,
     _: &Settings,
     _: &dyn Watch,
     _: &mut S,

@@ -8,7 +8,8 @@
 //! the release; one whose first job is, comes into the class only then.
 
 use crate::engine::clock;
-use crate::intf::{PAGE, PAGE_CHOSEN, PAGE_DONE, PAGE_GIVEN, PAGE_RELEASE, TaskPlan};
+use crate::intf::{PAGE, PAGE_CHOSEN, PAGE_DONE, PAGE_GIVEN, PAGE_RELEASE, Plan, TaskPlan};
+use crate::outcome::Settings;
 use crate::surroundings::{SCHED_EXT, Surroundings};
 use model::{Duration, TaskId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,7 +35,7 @@ pub(crate) struct Shared {
     pub pages: Mapping,
     /// What the threads run in.
     pub surroundings: Option<Arc<dyn Surroundings>>,
-    /// By task, its thread.
+    /// By task, its thread, of a program its first one.
     pub threads: Vec<AtomicI32>,
     /// Every thread has a number; the engine has told the kernel of them.
     pub there: Barrier,
@@ -51,14 +52,37 @@ pub(crate) struct Shared {
     pub refused: AtomicI32,
 }
 
+/// A worker, by its task. It returns its latencies.
+pub(crate) type Worker = (TaskId, JoinHandle<Vec<u32>>);
+
 impl Shared {
+    /// Of a run by a plan, before anything has begun, with so many workers.
+    pub fn new(plan: &Plan, pages: Mapping, settings: &Settings, workers: usize) -> Self {
+        Shared {
+            tasks: plan.tasks.clone(),
+            horizon: plan.horizon,
+            pages,
+            surroundings: settings.surroundings.clone(),
+            threads: plan.tasks.iter().map(|_| AtomicI32::new(0)).collect(),
+            there: Barrier::new(workers + 1),
+            known: Barrier::new(workers + 1),
+            origin: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            panicked: AtomicI32::new(0),
+            refused: AtomicI32::new(0),
+        }
+    }
+
     fn word(&self, task: TaskId, at: usize) -> &AtomicU64 {
         self.pages.word(task.index() * PAGE + at)
     }
 
-    /// Does the worker of a task come into the class only when the jobs of others have begun?
+    /// Does the worker of a task come into the class only when the jobs of others have begun? A
+    /// program is there from the beginning.
     pub fn comes_late(&self, task: TaskId) -> bool {
-        self.tasks[task.index()].phase > LONGEST_WAIT.nanos()
+        let plan = &self.tasks[task.index()];
+        !plan.many && plan.phase > LONGEST_WAIT.nanos()
     }
 
     /// When the worker has to be there for this job, as a reading of `CLOCK_MONOTONIC`; a job at

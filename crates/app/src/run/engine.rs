@@ -11,7 +11,7 @@ use ::trace::Stage;
 use execute::preflight::{Finding, Level};
 use kernel::plan::Given;
 use machine::{Machine, Tree};
-use model::{Error, Platform, Result, TaskSet, Workload};
+use model::{Beyond, Error, Platform, Result, TaskSet, Workload};
 use serde::Serialize;
 
 /// Who carries out a run.
@@ -159,16 +159,17 @@ const FROM_USER_SPACE: &str = "run it from user space: leave `--engine` out";
 /// What of a run only the engine in user space has; `None`: nothing.
 fn lacks(options: &Options, set: &TaskSet) -> Option<&'static str> {
     let details = || set.ids().filter_map(|id| set.details(id));
-    let is_program = |w: &Option<Workload>| {
-        matches!(
-            w,
-            Some(Workload::Exec { .. } | Workload::Program { .. } | Workload::Join)
-        )
-    };
+    let is_any = |is: fn(&Workload) -> bool| details().any(|d| d.workload.iter().any(is));
+    let asks = |w: &Workload| matches!(w, Workload::Program { .. } | Workload::Join);
+    let goes_on = |w: &Workload| matches!(w, Workload::Exec { beyond_budget, .. } if *beyond_budget == Beyond::BestEffort);
+    let is_program = |w: &Workload| matches!(w, Workload::Exec { .. });
     match () {
         () if !options.scheduling.then().is_empty() => Some("several policies in turn"),
-        () if details().any(|d| is_program(&d.workload)) => Some("programs as tasks"),
-        () if (set.best_effort().iter()).any(|b| is_program(&Some(b.workload.clone()))) => {
+        () if is_any(asks) => {
+            Some("programs that ask for their jobs (`program`, `join`); it runs others (`exec`)")
+        }
+        () if is_any(goes_on) => Some("`beyond_budget = \"best-effort\"`"),
+        () if set.best_effort().iter().any(|b| is_program(&b.workload)) => {
             Some("programs as best-effort work")
         }
         () if options.witness => Some("`--witness`"),
@@ -234,6 +235,49 @@ mod tests {
         assert!(auto.finding.unwrap().seen.contains("`--witness`"));
         let user = chosen(Engine::User, |_| {}).unwrap();
         assert!(user.in_kernel.is_none() && user.finding.is_none());
+    }
+
+    /// Chooses for a task with this workload on a machine that can.
+    fn with_workload(engine: Engine, workload: &str) -> Result<Chosen> {
+        let task = "[[task]]\nname = \"t\"\nwcet = \"1ms\"\nperiod = \"10ms\"\n";
+        let set = model::taskfile::from_toml(&format!("{task}workload = {workload}\n")).unwrap();
+        let options = Options {
+            engine,
+            ..Options::default()
+        };
+        let able = Able {
+            can: &|_| Ok(()),
+            trial: &|| Ok(()),
+        };
+        choose_with(
+            &options,
+            &set,
+            &machine::this_machine().unwrap(),
+            "t",
+            &able,
+        )
+    }
+
+    #[test]
+    fn programs_that_know_nothing_of_jobs_are_for_it_and_others_are_not() {
+        let runs = "{ exec = [\"/bin/true\"] }";
+        assert!(with_workload(Engine::Kernel, runs).is_ok());
+        let taken = with_workload(Engine::Auto, runs).unwrap();
+        assert!(taken.in_kernel.is_some());
+        for (workload, what) in [
+            ("{ program = [\"/bin/true\"] }", "ask for their jobs"),
+            ("{ kind = \"join\" }", "ask for their jobs"),
+            (
+                "{ exec = [\"/bin/true\"], beyond_budget = \"best-effort\" }",
+                "`beyond_budget",
+            ),
+        ] {
+            let e = with_workload(Engine::Kernel, workload).err().unwrap();
+            assert!(e.cause().contains(what), "{e}");
+            let told = with_workload(Engine::Auto, workload).unwrap();
+            assert!(told.in_kernel.is_none());
+            assert!(told.finding.unwrap().seen.contains(what));
+        }
     }
 
     /// Chooses on a machine that can, where the kernel says this of the program.

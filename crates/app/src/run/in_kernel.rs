@@ -2,25 +2,11 @@
 
 use execute::clock::{Monotonic, Timestamps};
 use execute::colored::{Provider, Who, on_its_stack};
-use execute::{Alongside, Beside, Efforts, Ending, Outcome, Performer};
+use execute::{Alongside, Beside, Efforts, Outcome};
 use kernel::Surroundings;
-use model::{CpuId, Duration, Error, Result, TaskId};
+use model::{CpuId, Duration, Result, TaskId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use workload::Work;
-
-/// What the threads of tasks do.
-///
-/// # Errors
-/// One of them is a program.
-pub(super) fn works(performers: Vec<Performer>) -> Result<Vec<Box<dyn Work>>> {
-    let works = performers.into_iter().map(|performer| match performer {
-        Performer::Work(work) => Ok(work),
-        // It is refused when the engine is chosen.
-        _ => Err(Error::new("the engine in the kernel runs no programs")),
-    });
-    works.collect()
-}
 
 /// What a run by this engine has around its jobs: stacks of page colors, and best-effort work.
 #[derive(Debug)]
@@ -110,10 +96,7 @@ pub(super) fn beside(
 /// An outcome of the engine in the kernel, which has no dispatchers of its own.
 fn outcome(of: kernel::Outcome) -> Outcome {
     Outcome {
-        ending: match of.interrupted {
-            true => Ending::Interrupted,
-            false => Ending::Horizon,
-        },
+        ending: of.ending,
         end: of.end,
         origin: of.origin,
         lost: of.lost,
@@ -121,6 +104,7 @@ fn outcome(of: kernel::Outcome) -> Outcome {
         latencies: of.latencies,
         triggers: of.triggers,
         stuck: of.stuck,
+        programs: of.programs,
         threads: of.threads,
         ..Outcome::default()
     }

@@ -405,12 +405,11 @@ impl Planned<'_> {
                     ..kernel::Settings::default()
                 };
                 let (set, flush) = (self.set, Recorders::flush);
-                let works = in_kernel::works(cast.performers)?;
                 in_kernel::beside(&around, &cast.best_effort, &cpus, || {
                     kernel::run(
                         *carried,
                         set,
-                        works,
+                        cast.performers,
                         &settings,
                         &watch,
                         &mut recorders,

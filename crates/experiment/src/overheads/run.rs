@@ -179,7 +179,7 @@ pub fn run_in_kernel(
         |_| {},
     )?;
     let recorded = recording.end()?;
-    if outcome.interrupted {
+    if outcome.ending == Ending::Interrupted {
         return Err(Error::new("stopped before the run was done"));
     }
     Ok(cut_in_kernel(

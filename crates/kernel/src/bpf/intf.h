@@ -21,6 +21,8 @@ enum {
 	MAX_LEVELS = 6,
 	/* Tasks by words of bits. */
 	TASK_WORDS = MAX_TASKS / 64,
+	/* Threads of programs, and those of tasks. */
+	MAX_MEMBERS = 16384,
 	/* The longest message of the kernel that is kept. */
 	MESSAGE = 256,
 };
@@ -58,6 +60,11 @@ struct task_plan {
 	u32 server;
 	/* Not the time releases its jobs: `warmset_trigger` does. */
 	u32 triggered;
+	/* A program does its jobs, by however many threads: a job is over when its budget is used up or
+	 * no thread wants its processor.
+	 */
+	u32 many;
+	u32 reserved;
 };
 
 /* One slice of the jobs of a task. Times count from the release of the job. */
@@ -114,7 +121,7 @@ struct plan {
 	/* The thread that has loaded the program; 0: not known yet. */
 	s32 loader;
 	u32 reserved;
-	/* By task, its thread. */
+	/* By task, its thread; of a program its first one. */
 	s32 thread[MAX_TASKS];
 	struct part_plan part[MAX_TASKS][MAX_PARTS];
 	struct change_plan change[MAX_CHANGES];

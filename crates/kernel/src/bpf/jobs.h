@@ -207,6 +207,19 @@ static bool take_done(u32 index, struct news *news)
 	return true;
 }
 
+/* A program whose job runs, or has a processor, has no thread that can run. Returns whether there was
+ * such a job: it has ended.
+ */
+static bool take_all_asleep(u32 index, struct news *news)
+{
+	struct task *t = &tasks[at(index)];
+
+	if (!t->current || !t->shown)
+		return false;
+	note_end(index, news);
+	return true;
+}
+
 /* Tells of the end of a job. One that is on no processor in the trace gets its last one back for no
  * time.
  */
@@ -357,7 +370,9 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 
 		account(t, now);
 		if (t->current && t->shown && budget && t->executed >= budget) {
-			t->behind++;
+			/* A program leaves nothing to its next job. */
+			if (!plan.task[index].many)
+				t->behind++;
 			note_end(index, &news);
 			changed = decide(domain);
 			go_on(index, cpu, now, &news);

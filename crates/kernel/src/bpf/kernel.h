@@ -30,6 +30,7 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_ANY = 0,
+	BPF_F_NO_PREALLOC = 1,
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_F_TIMER_ABS = 1,
 	BPF_F_TIMER_CPU_PIN = 2,
@@ -48,6 +49,7 @@ struct cpumask {
 
 struct task_struct {
 	unsigned int __state;
+	unsigned int flags;
 	int pid;
 	/* Where it may run, whatever holds it on one processor for a moment (`cpus_ptr`). */
 	struct cpumask cpus_mask;
@@ -59,6 +61,11 @@ enum scx_exit_kind {
 	SCX_EXIT_NONE = 0,
 };
 
+struct scx_init_task_args {
+	/* The thread is being born; else it is there. */
+	bool fork;
+};
+
 struct scx_exit_info {
 	enum scx_exit_kind kind;
 	s64 exit_code;
@@ -68,7 +75,6 @@ struct scx_exit_info {
 
 #pragma clang attribute pop
 
-struct scx_init_task_args;
 struct scx_exit_task_args;
 
 struct bpf_timer {
@@ -93,17 +99,22 @@ struct sched_ext_ops {
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
-	void (*tick)(struct task_struct *p);
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*update_idle)(s32 cpu, bool idle);
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
 	void (*disable)(struct task_struct *p);
+	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
 	u64 flags;
 	char name[128];
 };
+
+#define ENOMEM 12
+
+/* Of the flags of a thread: it is on its way to its end. */
+#define PF_EXITING 4
 
 /* The state of a thread that does not wait for anything. */
 #define TASK_RUNNING 0

@@ -18,6 +18,11 @@
  * arguments that the scheduler is asked about at once, after which the task is still runnable. So
  * the next job needs no wake-up, only a decision. A yield that counts nothing is an ordinary one.
  *
+ * A program that is a task (`many`) has any number of threads, which inherit the task. Those that can
+ * run share its queue, and the processor that it is linked to takes one after the other. It counts
+ * nothing: its job is over when its budget is, or when its processor finds none that can run. In
+ * between they stay in custody, so that nobody has to stop them.
+ *
  * The trace is what happened: each event is stamped where it takes effect, by the processor on
  * which it does. Under the lock nothing can be called, so events are written behind it.
  */
@@ -45,148 +50,9 @@ extern void bpf_task_release(struct task_struct *p) __ksym;
 #include "decide.h"
 #include "trigger.h"
 #include "jobs.h"
-
-/* Tells which servers are served no more, and then which are from now on. */
-static __noinline int tell_servers(u32 domain, u64 now)
-{
-	u64 changing = domains[domain % MAX_DOMAINS].changing;
-	u32 cpu;
-
-	for_bits(cpu, changing) {
-		if (cpus[cpu].served != NONE)
-			tell(now, cpu, SERVER_END, NO_TASK, 0, cpus[cpu].served, 0);
-	}
-	for_bits(cpu, changing) {
-		if (cpus[cpu].serves != NONE)
-			tell(now, cpu, SERVER_BEGIN, NO_TASK, 0, cpus[cpu].serves, 0);
-	}
-	return 0;
-}
-
-/* The next job of a task that a domain releases is this one or a later one. */
-static void await(u32 index, u32 turn, u64 number)
-{
-	struct task *t = &tasks[at(index)];
-	u64 next = next_of_turn(index, turn, number);
-
-	t->next[turn & 1] = next;
-	t->when[turn & 1] = next == NEVER ? NEVER : release_of(index, next);
-}
-
-static u64 when_of(const struct domain *d, u32 entry)
-{
-	u32 what = d->heap[entry % (2 * MAX_TASKS)];
-
-	return tasks[at(what / 2)].when[what & 1];
-}
-
-/* What is at this place of the heap may be later than what is below it: puts that right. The place
- * is in memory, as the verifier would follow each value of a register.
- */
-static __noinline int settle_heap(u32 domain, u32 from)
-{
-	struct domain *d = &domains[bounded(domain)];
-	u32 i, moved = d->heap[from % (2 * MAX_TASKS)];
-	u64 when = tasks[at(moved / 2)].when[moved & 1];
-
-	d->hole = from;
-	bpf_for(i, 0, 10) {
-		u32 child = 2 * d->hole + 1;
-
-		if (child >= d->entries)
-			break;
-		if (child + 1 < d->entries && when_of(d, child + 1) < when_of(d, child))
-			child++;
-		if (when_of(d, child) >= when)
-			break;
-		d->heap[d->hole % (2 * MAX_TASKS)] = d->heap[child % (2 * MAX_TASKS)];
-		d->hole = child;
-	}
-	d->heap[d->hole % (2 * MAX_TASKS)] = moved;
-	return 0;
-}
-
-/* Releases all that is due in a domain, with its lock held, and finds out when the next release is. */
-static __noinline int release_due(u32 domain, u64 now)
-{
-	struct domain *d = &domains[bounded(domain)];
-	u32 i;
-
-	d->fresh_count = 0;
-	bpf_for(i, 0, MAX_TASKS) {
-		u32 what = d->heap[0], index = at(what / 2), turn = what & 1;
-		struct task *t = &tasks[index];
-		u64 number = t->next[turn];
-
-		if (!d->entries || t->when[turn] > now || t->when[turn] >= plan.horizon)
-			break;
-		await(index, turn, number + 1);
-		settle_heap(domain, 0);
-		if (t->home == domain && !t->current && t->number == number)
-			begin(index);
-		d->fresh[d->fresh_count % MAX_TASKS] = index;
-		d->fresh_number[d->fresh_count % MAX_TASKS] = number;
-		d->fresh_count++;
-	}
-	d->next = d->entries ? when_of(d, 0) : NEVER;
-	if (d->next >= plan.horizon)
-		d->next = NEVER;
-	return 0;
-}
-
-/* Tells what `release_due` has released. */
-static __noinline int tell_fresh(u32 domain, u64 now)
-{
-	struct domain *d = &domains[domain % MAX_DOMAINS];
-	u32 i;
-
-	bpf_for(i, 0, MAX_TASKS) {
-		if (i >= d->fresh_count)
-			break;
-		tell_release(at(d->fresh[at(i)]), domain, d->fresh_number[at(i)], now);
-	}
-	return 0;
-}
-
-/* Releases all that is due in a domain, decides once, and sleeps until the next release. */
-static int on_release(void *map, u32 *key, struct timer *timer)
-{
-	u32 domain = *key, i;
-	u64 now, changed;
-	struct domain *d;
-	struct lock *lock;
-
-	if (domain >= MAX_DOMAINS || over)
-		return 0;
-	d = &domains[domain];
-	lock = bpf_map_lookup_elem(&locks, &domain);
-	if (!lock)
-		return 0;
-	now = clock();
-	bpf_spin_lock(&lock->lock);
-	now = stamp(domain, now);
-	release_due(domain, now);
-	turn_over(domain, now);
-	changed = decide(domain) | d->changing;
-	bpf_for(i, 0, MAX_TASKS) {
-		u32 index;
-
-		if (i >= d->fresh_count)
-			break;
-		index = at(d->fresh[at(i)]);
-		if (tasks[index].current && tasks[index].link != NONE &&
-		    tasks[index].number == d->fresh_number[at(i)])
-			pages[index].chosen = tasks[index].number + 1;
-	}
-	bpf_spin_unlock(&lock->lock);
-	tell_servers(domain, now);
-	tell_fresh(domain, now);
-	call(changed);
-	if (d->next != NEVER)
-		bpf_timer_start(&timer->timer, plan.origin + d->next,
-				BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
-	return 0;
-}
+#include "releases.h"
+#include "custody.h"
+#include "calls.h"
 
 /* The task of a thread whose domain and lock are known, or NONE. */
 static s32 known(struct task_struct *p, u32 *domain, struct lock **lock)
@@ -207,35 +73,32 @@ s32 BPF_PROG(warmset_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_f
 	return prev_cpu;
 }
 
-/* Is it the thread that takes the events? */
-static bool is_behind(const struct task_struct *p)
+/* May a task not leave its processor? Programs such as this one are run with that forbidden to the
+ * current task, which says nothing.
+ */
+static bool is_bound(const struct task_struct *p)
 {
-	return !over && plan.loader && p->pid == plan.loader;
+	bool own = (s32)bpf_get_current_pid_tgid() == p->pid;
+
+	return p->migration_disabled > own;
 }
 
-/* A thread that is no task can run. It goes behind all jobs: a processor that is linked to none
- * takes it. (An ordinary thread goes before them, and whatever it does a job waits for.) The one
- * that takes the events goes before the others. When it comes to nothing for a while, its process
- * makes it an ordinary one.
+/* A thread on its way to its end, and one that must not leave its processor, the kernel puts back where
+ * it was, before all that others want there, and asks nobody (`SCX_OPS_ENQ_EXITING` is not set). So
+ * it must not be called off: it would be there again at once, and neither would come further.
  */
-static __noinline int stay_behind(s32 here, u64 how)
+static bool stays(const struct task_struct *p)
 {
-	s32 slot = slot_of(here);
-	u32 i;
+	return (p->flags & PF_EXITING) || is_bound(p);
+}
 
-	if (slot < 0 || slot >= MAX_CPUS || cpus[slot].link == NONE) {
-		scx_bpf_kick_cpu(here, how);
-		return 0;
-	}
-	bpf_for(i, 0, plan.domains) {
-		u64 free = plan.domain[bounded(i)].cpus & ~domains[bounded(i)].linked;
+/* How long one thread of a program has its processor while others of it can run. */
+#define TURN 1000000ULL
 
-		if (free) {
-			scx_bpf_kick_cpu(cpu_of(lowest(free)), how);
-			break;
-		}
-	}
-	return 0;
+/* How long a thread of a task may run until its processor looks for another one. */
+static u64 slice_of(u32 index)
+{
+	return plan.task[at(index)].many ? TURN : SCX_SLICE_INF;
 }
 
 /* A task can run and is on no processor: it comes into custody. */
@@ -258,6 +121,7 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 
 		scx_bpf_dsq_insert(p, takes_events ? BEHIND : OTHERS, SCX_SLICE_DFL, enq_flags);
 		stay_behind(scx_bpf_task_cpu(p), takes_events ? SCX_KICK_PREEMPT : 0);
+		look_behind(p);
 		return;
 	}
 	now = clock();
@@ -278,59 +142,14 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	link = tasks[index].link;
 	bpf_spin_unlock(&lock->lock);
-	scx_bpf_dsq_insert(p, index, SCX_SLICE_INF, enq_flags);
+	scx_bpf_dsq_insert(p, index, slice_of(index), enq_flags);
 	if (woke)
 		tell(now, cpu, WAKE_UP, index, job, 0, 0);
 	/* The processor that waits for it is called when it is really here. */
 	if (link >= 0 && link < MAX_CPUS)
 		changed |= 1ULL << link;
 	call(changed);
-}
-
-/* Longer no task is between its processor and its queue. */
-#define ON_ITS_WAY 2000000
-
-/* Ends the run: a thread may not run on a processor of its task. */
-static __noinline int leave_out(u32 index, s32 cpu)
-{
-	static char format[] = "the affinity of task %llu leaves processor %llu out";
-	u64 words[] = { index + 1, cpu };
-
-	scx_bpf_error_bstr(format, words, sizeof(words));
-	return 0;
-}
-
-/* A task is in custody, and does not come to the processor that it is linked to. */
-static __noinline int ask_again(u32 index, s32 cpu)
-{
-	struct task_struct *p = bpf_task_from_pid(plan.thread[at(index)]);
-	bool may;
-
-	if (!p)
-		return 0;
-	may = bpf_cpumask_test_cpu(cpu, &p->cpus_mask);
-	bpf_task_release(p);
-	if (may)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	else
-		leave_out(index, cpu);
-	return 0;
-}
-
-/* Where jobs of a task may run, in all of its domains. */
-static u64 places_of(u32 index)
-{
-	const struct task_plan *p = &plan.task[at(index)];
-	u64 set = plan.domain[bounded(p->home[0])].cpus;
-	u32 part;
-
-	if (p->home[1] < MAX_DOMAINS)
-		set |= plan.domain[bounded(p->home[1])].cpus;
-	bpf_for(part, 0, MAX_PARTS) {
-		if (part < p->parts)
-			set |= plan.domain[bounded(plan.part[at(index)][part].domain)].cpus;
-	}
-	return set;
+	look_behind(p);
 }
 
 /* The affinity of a thread is set, or it comes into the class. One that leaves out a processor of
@@ -354,60 +173,82 @@ void BPF_PROG(warmset_set_cpumask, struct task_struct *p, const struct cpumask *
 	}
 }
 
-/* A task that has left its processor, or has woken up, comes into its queue only when `enqueue` has
- * returned. One that is linked meanwhile nobody calls for.
+/* A job of a program has a processor, and no thread of the program can run: it has ended there. What
+ * the processor has had before is over in the trace, too.
  */
-static bool is_on_its_way(u32 index)
+static __noinline int end_asleep(u32 index, u32 slot)
 {
-	const struct task *t = &tasks[at(index)];
+	struct gone gone = { .index = NONE };
+	u64 now, changed = 0, left = 0;
+	struct news news = {};
+	struct lock *lock;
+	s32 was = NONE;
+	u32 domain;
 
-	return t->on == NONE && !t->blocked && clock() < t->began + ON_ITS_WAY;
-}
-
-/* The run is over, and tasks may be in custody: a processor takes any of them. It looks again as
- * long as one is there that it cannot take yet, or is on its way there.
- */
-static __noinline int let_go(s32 cpu)
-{
-	bool again = false;
-	u32 i;
-
-	if (scx_bpf_dsq_move_to_local(BEHIND) || scx_bpf_dsq_move_to_local(OTHERS))
+	if (index >= MAX_TASKS || slot >= MAX_CPUS)
 		return 0;
-	bpf_for(i, 0, plan.tasks) {
-		if (scx_bpf_dsq_move_to_local(at(i)))
-			return 0;
-		if (scx_bpf_dsq_nr_queued(at(i)) > 0 || is_on_its_way(i))
-			again = true;
+	/* The verifier has to see the bound here, whatever the compiler knows. */
+	barrier_var(slot);
+	slot &= MAX_CPUS - 1;
+	domain = tasks[index].home;
+	lock = bpf_map_lookup_elem(&locks, &domain);
+	if (!lock)
+		return 0;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	struct task *t = &tasks[index];
+
+	if (t->home == domain && t->link == (s32)slot && t->on == NONE && t->current) {
+		was = cpus[slot].on;
+		if (was >= 0 && was < MAX_TASKS && tasks[was].shown) {
+			account(&tasks[was], now);
+			tasks[was].shown = 0;
+			left = tasks[was].number;
+		} else {
+			was = NONE;
+		}
+		leave_interrupted(slot, index, &gone);
+		cpus[slot].idle = 0;
+		note_end(index, &news);
+		changed = decide(domain) | 1ULL << slot;
 	}
-	if (again)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	bpf_spin_unlock(&lock->lock);
+	if (!news.ended)
+		return 0;
+	if (was >= 0)
+		tell(now, slot, PREEMPTION, was, left, 0, 0);
+	tell_gone(&gone, now);
+	tell_end(index, now, slot, &news, 0);
+	tell_window(index, now);
+	call(changed);
+	if (tasks[index].home != domain)
+		hand_over(index);
 	return 0;
 }
 
-/* A processor is linked to no job. */
-static __noinline int take_others(u32 slot)
+/* A processor is linked to a program: its threads have it in turn. */
+static __noinline int take_turns(u32 index, u32 slot, struct task_struct *prev)
 {
-	if (!scx_bpf_dsq_move_to_local(BEHIND) && scx_bpf_dsq_move_to_local(OTHERS) && slot < MAX_CPUS)
-		cpus[slot].visited = bpf_ktime_get_ns();
+	bool here;
+
+	if (index >= MAX_TASKS || slot >= MAX_CPUS)
+		return 0;
+	here = tasks[index].on == (s32)slot;
+	if (here && prev && scx_bpf_dsq_nr_queued(index) <= 0) {
+		prev->scx.slice = TURN;
+		return 0;
+	}
+	/* Where one of them runs elsewhere, that processor calls when it has left. */
+	if (!here && tasks[index].on != NONE)
+		return 0;
+	if (scx_bpf_dsq_move_to_local(index))
+		return 0;
+	if (scx_bpf_dsq_nr_queued(index) > 0 || is_on_its_way(index))
+		ask_again(index, cpu_of(slot));
+	else if (!here)
+		end_asleep(index, slot);
 	return 0;
-}
-
-/* A processor is linked to a job: has one of the others waited for so long that it must come to it
- * for an instant? `running` calls for the job at once.
- */
-static __noinline int visit(u32 slot)
-{
-	s32 waiting = scx_bpf_dsq_nr_queued(OTHERS);
-	u64 now;
-
-	if (waiting <= 0 || slot >= MAX_CPUS)
-		return 0;
-	now = bpf_ktime_get_ns();
-	if (now < cpus[slot].visited + OTHERS_EVERY / waiting)
-		return 0;
-	cpus[slot].visited = now;
-	return scx_bpf_dsq_move_to_local(OTHERS);
 }
 
 /* A processor looks for something to do. */
@@ -421,25 +262,20 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	if (slot < 0 || slot >= MAX_CPUS) {
-		take_others(MAX_CPUS);
+		take_others();
 		return;
 	}
-	index = cpus[slot].lets;
-	cpus[slot].lets = NONE;
-	if (index >= 0 && index < MAX_TASKS && tasks[index].link == NONE &&
-	    scx_bpf_dsq_move_to_local(index))
+	if (let(slot))
 		return;
 	index = cpus[slot].link;
 	if (index < 0 || index >= MAX_TASKS) {
-		index = cpus[slot].breath;
-		cpus[slot].breath = NONE;
-		if (index >= 0 && index < MAX_TASKS && scx_bpf_dsq_move_to_local(index))
-			return;
-		take_others(slot);
+		take_others();
 		return;
 	}
-	if (visit(slot))
+	if (plan.task[index].many) {
+		take_turns(index, slot, prev);
 		return;
+	}
 	/* One that was linked here after its last job had ended leaves once more, and begins the next
 	 * one when it comes back: where it stays nobody is told.
 	 */
@@ -458,16 +294,6 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 	 */
 	if (scx_bpf_dsq_nr_queued(index) > 0 || is_on_its_way(index))
 		ask_again(index, cpu);
-}
-
-/* May a task not leave its processor? Programs such as this one are run with that forbidden to the
- * current task, which says nothing.
- */
-static bool is_bound(const struct task_struct *p)
-{
-	bool own = (s32)bpf_get_current_pid_tgid() == p->pid;
-
-	return p->migration_disabled > own;
 }
 
 /* A processor has no job: it is idle, or has come to a thread that is no task. What it was
@@ -538,7 +364,7 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 		p->scx.slice = SCX_SLICE_DFL;
 	if (index < 0 && !over && cpu < MAX_CPUS) {
 		/* A job may have been linked here, and this processor called, since it looked for one. */
-		if (cpus[cpu].link != NONE)
+		if (cpus[cpu].link != NONE && !(p->flags & PF_EXITING))
 			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
 		else
 			rest(cpu);
@@ -550,6 +376,12 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	/* The end of a change. What it does on this processor is known. */
 	if (t->on == (s32)cpu)
 		return;
+	/* The processor that its program was linked to before has taken one more of its threads. */
+	if (plan.task[index].many && t->on != NONE) {
+		if (!(p->flags & PF_EXITING))
+			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
+		return;
+	}
 	now = clock();
 	bpf_spin_lock(&lock->lock);
 	now = stamp(domain, now);
@@ -584,6 +416,8 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	}
 	if (settled)
 		tell_ways(1ULL << cpu, now, OVERHEAD_END);
+	if (misplaced && (p->flags & PF_EXITING))
+		return;
 	/* It has to come to the end of what it is in, here, and the kernel keeps it here until then. */
 	if (misplaced && is_bound(p))
 		watch_misplaced(cpu, now);
@@ -599,40 +433,51 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	struct lock *lock;
 	s32 index = known(p, &domain, &lock);
 	u64 now, job = 0, changed = 0;
-	bool left = false, ended, settled, idles = false, deliberate;
+	bool left = false, ended, settled, idles = false, deliberate, many, goes_on;
 	bool begun = bpf_ktime_get_ns() >= plan.origin;
 
+	/* The processor that takes nothing else would be idle beside it, as nobody calls. */
+	if (runnable && stays(p))
+		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), 0);
 	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS || is_change(p, runnable))
 		return;
 	/* It goes into custody, not to the head of the processor's own queue. */
 	p->scx.slice = 0;
+	struct task *t = &tasks[index];
+
+	many = plan.task[index].many;
+	if (many && t->on != (s32)cpu)
+		return;
+	/* Whether another thread of its program can go on in its place. */
+	goes_on = runnable || (many && scx_bpf_dsq_nr_queued(index) > 0);
 	now = clock();
 	bpf_spin_lock(&lock->lock);
 	now = stamp(domain, now);
-	struct task *t = &tasks[index];
-
 	account(t, now);
 	t->on = NONE;
 	cpus[cpu].on = NONE;
-	if (!runnable) {
+	if (!goes_on && !many) {
 		t->blocked = 1;
 		place(index);
 	}
-	ended = take_done(index, &news);
+	ended = many ? !goes_on && take_all_asleep(index, &news) : take_done(index, &news);
 	if (ended)
 		/* Its end is shown here, in any case. */
 		cpus[cpu].idle = 0;
-	if (!ended && runnable && t->link == (s32)cpu && t->shown) {
+	if (!ended && goes_on && t->link == (s32)cpu && t->shown) {
 		cpus[cpu].interrupted = index;
 	} else if (!ended) {
 		left = t->shown;
 		job = t->number;
 		t->shown = 0;
-		if (!runnable)
+		if (!goes_on && !many)
 			unlink_task(index);
 	}
-	if (ended || !runnable)
+	if (ended || !goes_on)
 		changed = decide(domain);
+	/* No other thread of it comes into custody, which would call for it. */
+	if (goes_on && !runnable && t->link != NONE)
+		changed |= 1ULL << (t->link & 63);
 	settled = cpus[cpu].link == NONE && settle(domain, cpu);
 	if (cpus[cpu].link == NONE && begun)
 		idles = become_idle(cpu);
@@ -642,7 +487,7 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 		tell_end(index, now, cpu, &news, 0);
 		tell_window(index, now);
 	} else if (left)
-		tell(now, cpu, runnable ? PREEMPTION : SUSPENSION, index, job, 0, 0);
+		tell(now, cpu, goes_on || many ? PREEMPTION : SUSPENSION, index, job, 0, 0);
 	if (idles)
 		tell(now, cpu, IDLE, NO_TASK, 0, 0, deliberate ? DELIBERATE : 0);
 	if (settled)
@@ -650,36 +495,6 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	call(changed);
 	if (ended && tasks[index].home != domain)
 		hand_over(index);
-}
-
-/* How often a processor looks for threads that have waited for long: as a part of that time. */
-#define LOOKS 8
-
-/* A job whose thread can run may wait for as long as others go before it, and the kernel unloads a
- * program under which a thread waits for 30 s. So one that has waited for long is let run for an
- * instant, in the place of a job: it is put back at once, as it is not linked here (`running`).
- */
-SEC("struct_ops/tick")
-void BPF_PROG(warmset_tick, struct task_struct *p)
-{
-	u32 cpu = slot_of(scx_bpf_task_cpu(p)), domain, word, bit;
-	u64 now = clock();
-
-	if (over || cpu >= MAX_CPUS || now < cpus[cpu].looks)
-		return;
-	cpus[cpu].looks = now + patience / LOOKS;
-	domain = cpus[cpu].domain;
-	bpf_for(word, 0, TASK_WORDS) {
-		for_bits(bit, domains[bounded(domain)].waiting[word % TASK_WORDS]) {
-			u32 index = at(word * 64 + bit);
-
-			if (tasks[index].on != NONE || now < tasks[index].began + patience)
-				continue;
-			cpus[cpu].lets = index;
-			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
-			return;
-		}
-	}
 }
 
 /* The task has counted the end of a job in its page, and asks for the next one. */
@@ -693,7 +508,7 @@ bool BPF_PROG(warmset_yield, struct task_struct *from, struct task_struct *to)
 	u64 now, changed = 0;
 	bool ended, stays;
 
-	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS) {
+	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS || plan.task[index].many) {
 		from->scx.slice = 0;
 		return false;
 	}
@@ -752,7 +567,6 @@ s32 BPF_PROG(warmset_init)
 		cpus[i % MAX_CPUS].serves = NONE;
 		cpus[i % MAX_CPUS].due = NONE;
 		cpus[i % MAX_CPUS].interrupted = NONE;
-		cpus[i % MAX_CPUS].breath = NONE;
 		cpus[i % MAX_CPUS].lets = NONE;
 	}
 	bpf_for(i, 0, plan.tasks) {
@@ -778,7 +592,8 @@ void BPF_PROG(warmset_disable, struct task_struct *p)
 	u64 now, job, changed;
 	bool shown;
 
-	if (index < 0 || index >= MAX_TASKS)
+	/* Threads of a program come and go. */
+	if (index < 0 || index >= MAX_TASKS || plan.task[index].many)
 		return;
 	now = clock();
 	bpf_spin_lock(&lock->lock);
@@ -809,14 +624,34 @@ void BPF_PROG(warmset_disable, struct task_struct *p)
 	__sync_val_compare_and_swap(&gone, 0, index + 1);
 }
 
-/* The thread that has loaded the program is dead. Its process dies, too, and with the last of its
+/* A thread is born: what a program starts is of its task. */
+SEC("struct_ops.s/init_task")
+s32 BPF_PROG(warmset_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	s32 parent = (s32)bpf_get_current_pid_tgid(), own = p->pid;
+	u32 *task;
+
+	if (!args->fork)
+		return 0;
+	task = bpf_map_lookup_elem(&members, &parent);
+	if (!task || *task >= MAX_TASKS || !plan.task[*task].many)
+		return 0;
+	/* Where there is no room for it, nothing is born. */
+	return bpf_map_update_elem(&members, &own, task, BPF_ANY) ? -ENOMEM : 0;
+}
+
+/* A thread is dead: its number may be another's soon.
+ *
+ * If it is the one that has loaded the program, its process dies, too, and with the last of its
  * threads the program; those that are in custody have to run to die.
  */
 SEC("struct_ops/exit_task")
 void BPF_PROG(warmset_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
+	s32 own = p->pid;
 	u32 i;
 
+	bpf_map_delete_elem(&members, &own);
 	if (!plan.loader || p->pid != plan.loader || over)
 		return;
 	over = 1;
@@ -833,151 +668,6 @@ void BPF_PROG(warmset_exit, struct scx_exit_info *info)
 	ending.kind = info->kind;
 }
 
-/* Makes the timers of a domain and its processors, and arms the first. The loader calls it on the
- * first processor of the domain: timers go off where they are armed.
- */
-SEC("syscall")
-int warmset_start(struct request *request)
-{
-	u32 domain = request->domain, cpu, i;
-	struct timer *timer;
-	struct domain *d;
-	u64 set;
-
-	if (domain >= MAX_DOMAINS)
-		return 1;
-	d = &domains[bounded(domain)];
-	bpf_for(i, 0, 2 * plan.tasks) {
-		u32 index = at(i / 2), turn = i & 1;
-
-		if (plan.task[index].home[turn] != domain || plan.task[index].triggered)
-			continue;
-		await(index, turn, 0);
-		d->heap[d->entries % (2 * MAX_TASKS)] = 2 * index + turn;
-		d->entries++;
-	}
-	bpf_for(i, 0, MAX_TASKS)
-		settle_heap(domain, MAX_TASKS - 1 - i);
-	bpf_for(i, 0, MAX_TASKS)
-		d->served_by[at(i)] = NONE;
-	bpf_for(i, 0, plan.tasks) {
-		u32 key = at(i);
-
-		if (!plan.task[key].parts || plan.task[key].home[0] != domain)
-			continue;
-		timer = bpf_map_lookup_elem(&arrivals, &key);
-		if (!timer || bpf_timer_init(&timer->timer, &arrivals, CLOCK_MONOTONIC))
-			return 5;
-		bpf_timer_set_callback(&timer->timer, on_arrival);
-	}
-	bpf_for(i, 0, plan.tasks) {
-		u32 key = at(i);
-
-		if (!plan.task[key].triggered || plan.task[key].home[0] != domain)
-			continue;
-		timer = bpf_map_lookup_elem(&asks, &key);
-		if (!timer || bpf_timer_init(&timer->timer, &asks, CLOCK_MONOTONIC))
-			return 6;
-		bpf_timer_set_callback(&timer->timer, on_asked);
-		asked[at(i)].next = NEVER;
-		bpf_timer_start(&timer->timer, plan.origin + BREATH, BPF_F_TIMER_ABS);
-	}
-	set = plan.domain[domain % MAX_DOMAINS].cpus;
-	bpf_for(cpu, 0, MAX_CPUS) {
-		u32 key = cpu;
-
-		if (!(set >> cpu & 1))
-			continue;
-		cpus[cpu].domain = domain;
-		timer = bpf_map_lookup_elem(&budgets, &key);
-		if (!timer || bpf_timer_init(&timer->timer, &budgets, CLOCK_MONOTONIC))
-			return 2;
-		bpf_timer_set_callback(&timer->timer, on_budget);
-	}
-	if (plan.domain[domain % MAX_DOMAINS].quantum)
-		return 0;
-	timer = bpf_map_lookup_elem(&releases, &domain);
-	if (!timer || bpf_timer_init(&timer->timer, &releases, CLOCK_MONOTONIC))
-		return 3;
-	bpf_timer_set_callback(&timer->timer, on_release);
-	if (bpf_timer_start(&timer->timer, plan.origin, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN))
-		return 4;
-	return 0;
-}
-
-/* A quantum begins in a domain that the loader decides for: releases what is due, and says what has
- * happened up to now.
- */
-SEC("syscall")
-int warmset_quantum(struct request *request)
-{
-	u32 domain = request->domain, i, first;
-	struct lock *lock;
-	u64 now;
-
-	if (domain >= MAX_DOMAINS || over)
-		return 1;
-	lock = bpf_map_lookup_elem(&locks, &domain);
-	if (!lock)
-		return 2;
-	now = clock();
-	bpf_spin_lock(&lock->lock);
-	now = stamp(domain, now);
-	release_due(domain, now);
-	bpf_for(i, 0, plan.tasks)
-		seen[bounded(domain)].ended[at(i)] = tasks[at(i)].number;
-	seen[bounded(domain)].now = now;
-	bpf_spin_unlock(&lock->lock);
-	first = lowest(plan.domain[bounded(domain)].cpus);
-	tell_fresh(domain, now);
-	/* Until `warmset_choose` it is on its way to the first one. */
-	tell(now, first, OVERHEAD_BEGIN, NO_TASK, 0, IPI_LATENCY, 0);
-	tell(now, first, QUANTUM, NO_TASK, 0, 0, 0);
-	return 0;
-}
-
-/* Carries out what the loader has chosen. */
-SEC("syscall")
-int warmset_choose(struct request *request)
-{
-	u32 domain = request->domain, cpu;
-	struct domain *d;
-	struct lock *lock;
-	u64 now, changed, before = 0, after = 0, set, waited, settling, idle = 0;
-
-	if (domain >= MAX_DOMAINS || over)
-		return 1;
-	d = &domains[bounded(domain)];
-	lock = bpf_map_lookup_elem(&locks, &domain);
-	if (!lock)
-		return 2;
-	set = plan.domain[bounded(domain)].cpus;
-	now = clock();
-	bpf_spin_lock(&lock->lock);
-	now = stamp(domain, now);
-	bpf_for(cpu, 0, MAX_CPUS)
-		before |= (u64)(cpus[cpu].deliberate & 1) << cpu;
-	changed = choose(domain);
-	bpf_for(cpu, 0, MAX_CPUS) {
-		after |= (u64)(cpus[cpu].deliberate & 1) << cpu;
-		idle |= (u64)(cpus[cpu].idle & 1) << cpu;
-	}
-	waited = d->settling;
-	d->settling = unsettled_of(set);
-	settling = d->settling;
-	bpf_spin_unlock(&lock->lock);
-	bpf_for(cpu, 0, MAX_CPUS) {
-		if (((before ^ after) & set & idle) >> cpu & 1)
-			tell(now, cpu, IDLE, NO_TASK, 0, 0, after >> cpu & 1 ? DELIBERATE : 0);
-	}
-	tell(now, lowest(set), OVERHEAD_END, NO_TASK, 0, IPI_LATENCY, 0);
-	/* A choice that has not arrived and stands is still on its way. */
-	tell_ways(waited & (changed | ~settling), now, OVERHEAD_END);
-	tell_ways(settling & (changed | ~waited), now, OVERHEAD_BEGIN);
-	call(changed);
-	return 0;
-}
-
 /* Jobs of programs that take no part stay with the fair class. Only tasks of the plan come here.
  * A processor that has no job looks here before it goes on with what it ran: hence ENQ_LAST.
  */
@@ -988,12 +678,12 @@ struct sched_ext_ops warmset = {
 	.dispatch = (void *)warmset_dispatch,
 	.running = (void *)warmset_running,
 	.stopping = (void *)warmset_stopping,
-	.tick = (void *)warmset_tick,
 	.yield = (void *)warmset_yield,
 	.update_idle = (void *)warmset_update_idle,
 	.set_cpumask = (void *)warmset_set_cpumask,
 	.disable = (void *)warmset_disable,
 	.init = (void *)warmset_init,
+	.init_task = (void *)warmset_init_task,
 	.exit_task = (void *)warmset_exit_task,
 	.exit = (void *)warmset_exit,
 	.flags = SCX_OPS_SWITCH_PARTIAL | SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE,

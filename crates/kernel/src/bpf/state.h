@@ -11,10 +11,6 @@
  */
 #define BEHIND MAX_TASKS
 #define OTHERS (MAX_TASKS + 1)
-/* Each of the others comes to a processor about this often, whatever jobs there are: the kernel
- * ejects a scheduler that lets a thread wait for 30 s.
- */
-#define OTHERS_EVERY 5000000000ULL
 
 /* The place of a task in the tables; within them whatever the index is, as the verifier asks. */
 static u32 at(u32 index)
@@ -162,18 +158,14 @@ struct cpu {
 	u32 domain;
 	/* It is left idle although a job is ready. */
 	u32 deliberate;
-	/* A task without a job that is to have this processor for a moment, or NONE. */
-	s32 breath;
 	/* The task that it ran when something of another class took it: to the schedule it still runs
 	 * there, until a decision takes effect. NONE: nothing did.
 	 */
 	s32 interrupted;
-	/* When one of the others came to it last. */
-	u64 visited;
-	/* The task whose thread it lets run for an instant; NONE. */
+	/* The task whose thread it is to let run for an instant; NONE. */
 	s32 lets;
-	/* When it looks next for one that has waited for long. */
-	u64 looks;
+	/* How many of the others it is to let run before its job. */
+	u32 guests;
 };
 
 struct domain {
@@ -233,7 +225,7 @@ struct domain domains[MAX_DOMAINS];
 u32 over SEC(".data.over");
 /* How many tasks have come into custody at least once. */
 u32 inside SEC(".data.inside");
-/* A job that could run waits for no longer until its thread is let run for an instant. */
+/* A thread waits for a processor for about that long until it is let run for an instant. */
 u64 patience SEC(".data.patience") = 10000000000;
 /* The first task, counted from 1, whose thread has left the class before the run was over. */
 u32 gone SEC(".data.gone");
@@ -276,10 +268,21 @@ struct {
 	__type(value, struct timer);
 } arrivals SEC(".maps");
 
-/* By thread, its task. */
+/* One a domain: when it looks next for threads that have waited for long. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_DOMAINS);
+	__type(key, u32);
+	__type(value, struct timer);
+} looks SEC(".maps");
+
+/* By thread, its task. Most runs have few: to give much memory back takes the kernel milliseconds,
+ * in a thread that goes before the jobs of the next run.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MAX_TASKS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MAX_MEMBERS);
 	__type(key, s32);
 	__type(value, u32);
 } members SEC(".maps");

@@ -10,13 +10,6 @@
 /* So many jobs of a task may be released and not begun, plus one. */
 #define MOST_BEHIND 4096
 
-/* A task without a job is in custody, and the kernel unloads a scheduler that lets a task wait for
- * 30 s: after so long a processor without a job takes it for a moment. Where all have one, it is
- * tried again.
- */
-#define BREATH 10000000000ULL
-#define BREATH_AGAIN 500000000ULL
-
 /* By task, protected by the lock of the domain that releases its jobs. */
 struct asked asked[MAX_TASKS] SEC(".data.asked");
 /* By task and number of the job, modulo, when it was released. */
@@ -101,22 +94,6 @@ static bool release_asked(u32 index, u32 domain, u64 when)
 	return true;
 }
 
-/* A task has had nothing to do for long. Returns whether a processor will take it for a moment. */
-static __noinline int breathe(u32 index, u32 domain)
-{
-	u64 free = plan.domain[domain % MAX_DOMAINS].cpus & ~domains[domain % MAX_DOMAINS].linked;
-	u32 slot;
-
-	for_bits(slot, free) {
-		/* Another task may be about to have it. */
-		if (__sync_val_compare_and_swap(&cpus[slot].breath, NONE, at(index)) != NONE)
-			continue;
-		scx_bpf_kick_cpu(cpu_of(slot), 0);
-		return 1;
-	}
-	return 0;
-}
-
 /* So many releases are asked for, or none more: carries out the one that is due, and arms the timer
  * for the next one. Called by the loader's thread and by the timer, with no lock held.
  */
@@ -127,7 +104,7 @@ static __noinline int ask(u32 index, u64 count)
 	u32 domain = plan.task[at(index)].home[0], key = at(index), i;
 	struct lock *lock = bpf_map_lookup_elem(&locks, &domain);
 	struct timer *timer = bpf_map_lookup_elem(&asks, &key);
-	bool begun = bpf_ktime_get_ns() >= plan.origin, released = false, idles;
+	bool begun = bpf_ktime_get_ns() >= plan.origin, released = false;
 	u64 now, when, number = 0, changed = 0, seen;
 
 	if (!lock || !timer || domain >= MAX_DOMAINS)
@@ -148,7 +125,6 @@ static __noinline int ask(u32 index, u64 count)
 			pages[at(index)].chosen = number + 1;
 		when = released ? due_of(index) : NEVER;
 	}
-	idles = !t->current && !released;
 	a->next = when;
 	bpf_spin_unlock(&lock->lock);
 	if (released)
@@ -156,15 +132,6 @@ static __noinline int ask(u32 index, u64 count)
 	call(changed);
 	if (a->overrun)
 		return 2;
-	if (when == NEVER) {
-		u64 wait = BREATH;
-
-		/* The timer has nothing else to do. */
-		if (idles && !count && !breathe(index, domain))
-			wait = BREATH_AGAIN;
-		bpf_timer_start(&timer->timer, plan.origin + now + wait,
-				BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
-	}
 	/* Of several who arm it one at once the last one may know less than another: looks again. */
 	bpf_for(i, 0, 4) {
 		seen = *(volatile u64 *)&a->next;

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Threads that can run and have no processor: those of tasks, in a queue for each; the one that takes
+ * the events, and all others of this class, behind all jobs.
+ */
+#ifndef WARMSET_CUSTODY_H
+#define WARMSET_CUSTODY_H
+
+/* Is it the thread that takes the events? */
+static bool is_behind(const struct task_struct *p)
+{
+	return !over && plan.loader && p->pid == plan.loader;
+}
+
+/* A thread that is no task can run. It goes behind all jobs: a processor that is linked to none
+ * takes it. (An ordinary thread goes before them, and whatever it does a job waits for.) The one
+ * that takes the events goes before the others. When it comes to nothing for a while, its process
+ * makes it an ordinary one.
+ */
+static __noinline int stay_behind(s32 here, u64 how)
+{
+	s32 slot = slot_of(here);
+	u32 i;
+
+	if (slot < 0 || slot >= MAX_CPUS || cpus[slot].link == NONE) {
+		scx_bpf_kick_cpu(here, how);
+		return 0;
+	}
+	bpf_for(i, 0, plan.domains) {
+		u64 free = plan.domain[bounded(i)].cpus & ~domains[bounded(i)].linked;
+
+		if (free) {
+			scx_bpf_kick_cpu(cpu_of(lowest(free)), how);
+			break;
+		}
+	}
+	return 0;
+}
+
+/* A thread goes into a queue. If the run is over by now, all processors may have looked there already,
+ * and nobody comes again: its own does, when the thread is there.
+ */
+static void look_behind(const struct task_struct *p)
+{
+	if (*(volatile u32 *)&over)
+		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+}
+
+/* Longer no thread is between its processor and its queue. */
+#define ON_ITS_WAY 2000000
+/* Of a program whose job has a processor it is not waited for longer: there may be no such thread. */
+#define SOON 200000
+
+/* A thread of a task that has left its processor, or has woken up, comes into its queue only when
+ * `enqueue` has returned. One that is linked meanwhile nobody calls for.
+ */
+static bool is_on_its_way(u32 index)
+{
+	const struct task *t = &tasks[at(index)];
+	u64 longest = plan.task[at(index)].many ? SOON : ON_ITS_WAY;
+
+	return t->on == NONE && !t->blocked && clock() < t->began + longest;
+}
+
+/* Ends the run: a thread may not run on a processor of its task. */
+static __noinline int leave_out(u32 index, s32 cpu)
+{
+	static char format[] = "the affinity of task %llu leaves processor %llu out";
+	u64 words[] = { index + 1, cpu };
+
+	scx_bpf_error_bstr(format, words, sizeof(words));
+	return 0;
+}
+
+/* A task is in custody, and does not come to the processor that it is linked to. */
+static __noinline int ask_again(u32 index, s32 cpu)
+{
+	struct task_struct *p;
+	bool may;
+
+	if (plan.task[at(index)].many) {
+		/* One of its threads is bound to another processor for a moment. */
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		return 0;
+	}
+	p = bpf_task_from_pid(plan.thread[at(index)]);
+	if (!p)
+		return 0;
+	may = bpf_cpumask_test_cpu(cpu, &p->cpus_mask);
+	bpf_task_release(p);
+	if (may)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	else
+		leave_out(index, cpu);
+	return 0;
+}
+
+/* Where jobs of a task may run, in all of its domains. */
+static u64 places_of(u32 index)
+{
+	const struct task_plan *p = &plan.task[at(index)];
+	u64 set = plan.domain[bounded(p->home[0])].cpus;
+	u32 part;
+
+	if (p->home[1] < MAX_DOMAINS)
+		set |= plan.domain[bounded(p->home[1])].cpus;
+	bpf_for(part, 0, MAX_PARTS) {
+		if (part < p->parts)
+			set |= plan.domain[bounded(plan.part[at(index)][part].domain)].cpus;
+	}
+	return set;
+}
+
+/* The run is over, and tasks may be in custody: a processor takes any of them. It looks again as
+ * long as one is there that it cannot take yet, or is on its way there.
+ */
+static __noinline int let_go(s32 cpu)
+{
+	bool again = false;
+	u32 i;
+
+	if (scx_bpf_dsq_move_to_local(BEHIND) || scx_bpf_dsq_move_to_local(OTHERS))
+		return 0;
+	bpf_for(i, 0, plan.tasks) {
+		if (scx_bpf_dsq_move_to_local(at(i)))
+			return 0;
+		if (scx_bpf_dsq_nr_queued(at(i)) > 0 || is_on_its_way(i))
+			again = true;
+	}
+	if (again)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	return 0;
+}
+
+/* A processor is linked to no job: the others may have it. */
+static __noinline int take_others(void)
+{
+	return scx_bpf_dsq_move_to_local(BEHIND) || scx_bpf_dsq_move_to_local(OTHERS);
+}
+
+/* The kernel unloads a program under which a thread waits for a processor for 30 s; and jobs may
+ * keep their threads, those of lesser priority and all others from it for longer, as may a task that
+ * nothing releases. So each domain looks this often, as a part of `patience`, for threads that wait,
+ * and lets them run for an instant: a processor takes them in the place of a job, and gives them
+ * away at once (`running`). One that waits does so for `patience` and a part of it.
+ */
+#define LOOKS 8
+
+/* Lets the threads of tasks of a domain run that have waited for long, each on another processor;
+ * where there are more of them than processors, the rest is for the next look.
+ */
+static __noinline int let_tasks(u32 domain, u64 now)
+{
+	u64 open = plan.domain[bounded(domain)].cpus, free = open & ~domains[bounded(domain)].linked;
+	u32 i, slot;
+
+	bpf_for(i, 0, plan.tasks) {
+		const struct task *t = &tasks[at(i)];
+
+		if (t->home != domain || t->on != NONE || t->link != NONE ||
+		    now < t->began + patience || scx_bpf_dsq_nr_queued(at(i)) <= 0)
+			continue;
+		/* Where a processor has no job, none waits for it. */
+		slot = lowest(open & free ? open & free : open);
+		if (slot >= MAX_CPUS)
+			break;
+		open &= ~(1ULL << slot);
+		cpus[slot].lets = at(i);
+		scx_bpf_kick_cpu(cpu_of(slot), SCX_KICK_PREEMPT);
+	}
+	return 0;
+}
+
+/* Lets others come to the processors of a domain that have jobs: as many at a look as bring each of
+ * them to every such processor within half of `patience`.
+ */
+static __noinline int let_others(u32 domain)
+{
+	s32 waiting = scx_bpf_dsq_nr_queued(OTHERS);
+	u32 slot;
+
+	if (waiting <= 0)
+		return 0;
+	for_bits(slot, domains[bounded(domain)].linked) {
+		cpus[slot].guests = waiting * 2 / LOOKS + 1;
+		scx_bpf_kick_cpu(cpu_of(slot), SCX_KICK_PREEMPT);
+	}
+	return 0;
+}
+
+static int on_look(void *map, u32 *key, struct timer *timer)
+{
+	u32 domain = *key;
+	u64 now = clock();
+
+	if (domain >= MAX_DOMAINS || over)
+		return 0;
+	let_tasks(domain, now);
+	let_others(domain);
+	bpf_timer_start(&timer->timer, plan.origin + now + patience / LOOKS,
+			BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+	return 0;
+}
+
+/* A processor that is to let a thread run for an instant takes it. Returns whether it has. */
+static __noinline int let(u32 slot)
+{
+	s32 index;
+
+	barrier_var(slot);
+	slot &= MAX_CPUS - 1;
+	index = cpus[slot].lets;
+	cpus[slot].lets = NONE;
+	if (index >= 0 && index < MAX_TASKS && tasks[index].link == NONE &&
+	    tasks[index].on == NONE && scx_bpf_dsq_move_to_local(index))
+		return 1;
+	if (!cpus[slot].guests)
+		return 0;
+	cpus[slot].guests--;
+	return scx_bpf_dsq_move_to_local(OTHERS);
+}
+
+#endif

@@ -1,0 +1,158 @@
+//! The time in which jobs run: events are taken and put in order, programs looked after, until the
+//! run is over or cannot go on.
+
+use crate::behind::Behind;
+use crate::collect::{Collector, SETTLED};
+use crate::company::Company;
+use crate::engine::{clock, refused};
+use crate::hearing::Hearing;
+use crate::intf::Plan;
+use crate::loaded::{EVENTS, Loaded};
+use crate::worker::Shared;
+use execute::Ending;
+use libbpf_rs::RingBufferBuilder;
+use machine::realtime;
+use model::watch::Watch;
+use model::{Duration, Error, Instant, Result, TaskId, TaskSet};
+use std::cell::RefCell;
+use std::sync::atomic::Ordering;
+use trace::Sink;
+
+/// How often events are taken.
+pub(crate) const EVERY: Duration = Duration::from_millis(20);
+/// So many may wait to be put in order while jobs wait for the thread that does it.
+const MOST_WAITING: usize = 1 << 20;
+
+/// What came of it.
+pub(crate) struct Course {
+    /// When it was over.
+    pub end: Instant,
+    /// Why.
+    pub ending: Ending,
+    /// A task whose thread has left the class, which has ended it.
+    pub gone: Option<TaskId>,
+}
+
+/// What it goes by.
+pub(crate) struct Going<'a> {
+    pub loaded: &'a Loaded,
+    pub plan: &'a Plan,
+    pub watch: &'a dyn Watch,
+    pub shared: &'a Shared,
+    pub collector: &'a RefCell<Collector>,
+}
+
+impl Going<'_> {
+    /// Has something failed that no run goes on without?
+    fn has_failed(&self) -> Result<bool> {
+        Ok(self.shared.panicked.load(Ordering::Acquire) > 0
+            || self.shared.failed.load(Ordering::Acquire)
+            || self.loaded.gone()?.is_some()
+            || self.loaded.ending()?.is_some())
+    }
+
+    /// Sleeps for a while, and no longer than until the beginning or the end of the run. Returns
+    /// whether it is over.
+    fn sleep(&self) -> bool {
+        let now = clock();
+        let left = self
+            .plan
+            .horizon
+            .saturating_sub(now.saturating_sub(self.plan.origin));
+        let wait = match now >= self.plan.origin {
+            true if left == 0 => return true,
+            true => left.min(EVERY.nanos()),
+            false => (self.plan.origin - now).clamp(1, EVERY.nanos()),
+        };
+        realtime::sleep(Duration::from_nanos(wait));
+        false
+    }
+
+    /// Takes events until the run is over.
+    ///
+    /// # Errors
+    /// They cannot be read; a program failed, or what hears triggers; a thread may not come in.
+    pub fn on<S: Sink>(
+        &self,
+        hearing: Option<&Hearing<'_>>,
+        company: &Company,
+        sink: &mut S,
+        flush: &mut impl FnMut(&mut S),
+    ) -> Result<Course> {
+        let events = self.loaded.map(EVENTS)?;
+        let mut ring = RingBufferBuilder::new();
+        let unreadable = |e: libbpf_rs::Error| {
+            Error::new(format!("cannot read the events of the program: {e}"))
+                .at("--engine kernel")
+                .remedy("run it from user space")
+        };
+        ring.add(&events, |record| {
+            self.collector.borrow_mut().take(record);
+            0
+        })
+        .map_err(unreadable)?;
+        let ring = ring.build().map_err(unreadable)?;
+        let behind = Behind::all(&self.plan.cpus);
+        let horizon = Instant::from_nanos(self.plan.horizon);
+        self.watch
+            .begin("running", self.plan.horizon / 1_000_000_000);
+        let (mut seconds, mut ending) = (0, Ending::Horizon);
+        while !self.sleep() {
+            let brief = behind.is_pressed() && self.collector.borrow().waiting() < MOST_WAITING;
+            ring.consume().map_err(unreadable)?;
+            let now = self.now();
+            let second = now.nanos() / 1_000_000_000;
+            if !brief {
+                self.collector.borrow_mut().hand_on(now, horizon, sink);
+            }
+            if second > seconds && !brief {
+                self.watch.advance(second - seconds);
+                seconds = second;
+                flush(sink);
+            }
+            if self.shared.refused.load(Ordering::Acquire) > 0 {
+                return Err(refused());
+            }
+            if let Some(e) = hearing.and_then(Hearing::failure) {
+                return Err(e);
+            }
+            if let Some(e) = company.failure() {
+                return Err(e);
+            }
+            if company.has_ended() {
+                ending = Ending::ProgramsEnded;
+            }
+            if self.watch.stopped() {
+                ending = Ending::Interrupted;
+            }
+            if ending != Ending::Horizon || self.has_failed()? {
+                break;
+            }
+            behind.rest();
+        }
+        drop(behind);
+        // No job is released at the horizon or later, and nobody decides: it is no part of the trace.
+        let end = self.now().min(horizon);
+        // All that was stamped before the end is in the ring by then.
+        realtime::sleep(SETTLED);
+        ring.consume().map_err(unreadable)?;
+        Ok(Course {
+            end,
+            ending,
+            // From now on threads may leave.
+            gone: self.loaded.gone()?,
+        })
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(clock().saturating_sub(self.plan.origin))
+    }
+}
+
+pub(crate) fn left(set: &TaskSet, task: TaskId) -> Error {
+    Error::new(
+        "its thread has left the scheduling class SCHED_EXT during the run, which has ended there",
+    )
+    .at(format!("task {}", set.name(task)))
+    .remedy("leave the classes of threads as they are during a run (chrt, sched_setscheduler)")
+}
