@@ -372,6 +372,8 @@ fn a_program_in_colors_is_told_as_its_schema_says() -> Outcome {
         "exec",
         "--colors",
         "0",
+        "--memory",
+        "8MiB",
         "-o",
         "exec.json",
         "--",
@@ -393,7 +395,8 @@ fn a_program_in_colors_is_told_as_its_schema_says() -> Outcome {
 /// that comes of them is one that a task set takes.
 fn a_program_is_timed_in_colors_and_a_task_takes_what_is_told() -> Outcome {
     let dir = tempfile::tempdir().unwrap();
-    let args = "measure task --colors 2,1 --runs 2 --every 1ms --format json -- sh -c";
+    let args =
+        "measure task --colors 2,1 --runs 2 --every 1ms --memory 8MiB --format json -- sh -c";
     let mut args: Vec<&str> = args.split(' ').collect();
     args.push("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo much");
     let out = warmset(dir.path(), &args);
@@ -424,7 +427,7 @@ fn a_program_is_timed_in_colors_and_a_task_takes_what_is_told() -> Outcome {
     let shown = warmset(
         dir.path(),
         &[
-            "measure", "task", "--colors", "1", "--runs", "1", "--", "true",
+            "measure", "task", "--colors", "1", "--runs", "1", "--memory", "8MiB", "--", "true",
         ],
     );
     let shown = String::from_utf8(shown.stdout).unwrap();
