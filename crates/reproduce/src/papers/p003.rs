@@ -164,8 +164,9 @@ fn figure_4() -> Entry {
         "accuracy of the profiler by working set size",
         "§4.1",
         State::InPart(
-            "in what was run of it (docs/cache.md) 84 % and 65 % of the estimates are so near: \
-             working sets above 4 MiB, of which two thrash together, are found more seldom here"
+            "in one of five distributions, in the paper's size (docs/cache.md), 88 % and 81 % of \
+             the estimates are so near: working sets above 4 MiB, of which two thrash together, \
+             are found more seldom here; the others were not run in that size"
                 .to_owned(),
         ),
     )
@@ -220,9 +221,8 @@ fn figure_5() -> Entry {
         "003-fig5",
         "decrease in the shared cache miss rate against G-EDF",
         State::InPart(
-            "in what was run of it (docs/cache.md), of 69 tasks, the distributions with most of \
-             them have five: 60 % with a lower rate and 20 % with a higher one; over all \
-             distributions 30 % and 13 %"
+            "in one of five distributions, in the paper's size (docs/cache.md), 39 % have a lower \
+             rate and 5 % a higher one; the others were not run in that size"
                 .to_owned(),
         ),
     )
@@ -283,7 +283,8 @@ fn table_1() -> Entry {
         State::InPart(
             "nothing but the schedule makes jobs late in the model: the longest tardiness under \
              G-EDF is 0 to 4 ms, and what the cache-aware scheduler adds is smaller than the \
-             paper's in what was run (docs/cache.md)"
+             paper's in what was run, of the paper's size one of five distributions \
+             (docs/cache.md)"
                 .to_owned(),
         ),
     )
