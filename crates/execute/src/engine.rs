@@ -336,11 +336,7 @@ fn run_stages<S: Sink>(
         socket.make(made)?;
     }
     let recording = record(settings, made)?;
-    if let Some(e) = protection.missing.as_ref().filter(|_| !made.is_empty()) {
-        watch.note(&format!(
-            "{e}: what this run makes would stay if it were killed together with its watchdog"
-        ));
-    }
+    protection.tell_missing(watch);
     let stopped = || watch.stopped();
     let mut engine = Engine::build(cpus, make, turns, set, works, settings, watchdog, &stopped)?;
     let memory = machine::realtime::lock_memory();

@@ -3,8 +3,9 @@
 //! [`keeper`] looks after the programs of a run, [`launch`] starts one and [`joining`] lets one in
 //! that somebody else has started; [`program`] is what dispatchers do to one, by way of its
 //! [`family`] of threads; [`sentinel`] finds out that one sleeps; [`pages`] are shared with those
-//! that were written for it. A [`run`] is what they belong to: that of the engine of this crate, or one
-//! that is carried out [`elsewhere`]. By [`marks`], [`rights`] and [`leftovers`] nothing survives a run.
+//! that were written for it. A [`run`] is what they belong to: that of the engine of this crate, or
+//! one that is carried out [`elsewhere`]. By [`marks`], [`rights`] and [`leftovers`] nothing
+//! survives a run.
 
 pub(crate) mod elsewhere;
 pub(crate) mod ends;

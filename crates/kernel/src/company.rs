@@ -1,8 +1,8 @@
 //! The programs among the tasks of a run: taken in, looked after, let go.
 //!
 //! Their threads are of the class of the jobs, and the program in the kernel has them in custody
-//! between their jobs; so nobody stops them, and nobody has to know how many there are. What is done
-//! so that none survives is the engine's in user space ([`execute::Programs`]).
+//! between their jobs; so nobody stops them, and nobody has to know how many there are. What is
+//! done so that none survives is the engine's in user space ([`execute::Programs`]).
 
 use crate::outcome::Settings;
 use crate::surroundings::SCHED_EXT;
@@ -113,7 +113,8 @@ impl Company {
         watch: &dyn Watch,
     ) -> Result<Option<Kept>> {
         if let Some(programs) = &self.programs {
-            return programs.make(&settings.triggers, set).map(|()| None);
+            let made = programs.make(&settings.triggers, set, watch);
+            return made.map(|()| None);
         }
         let (kept, missing) = settings.triggers.make_without_watchdog(set)?;
         if let Some(e) = missing {
@@ -155,8 +156,8 @@ impl Company {
     }
 
     /// From now on a thread looks after them. It is of the class of the jobs, and behind all of
-    /// them: whatever it does, no job waits for it. Where jobs take all time, it is noticed late that
-    /// one has ended.
+    /// them: whatever it does, no job waits for it. Where jobs take all time, it is noticed late
+    /// that one has ended.
     ///
     /// # Errors
     /// No thread can be had.

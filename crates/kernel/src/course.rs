@@ -131,7 +131,8 @@ impl Going<'_> {
             behind.rest();
         }
         drop(behind);
-        // No job is released at the horizon or later, and nobody decides: it is no part of the trace.
+        // No job is released at the horizon or later, and nobody decides: it is no part of the
+        // trace.
         let end = self.now().min(horizon);
         // All that was stamped before the end is in the ring by then.
         realtime::sleep(SETTLED);

@@ -33,7 +33,8 @@ const BEFORE: Duration = Duration::from_millis(50);
 const AHEAD: Duration = Duration::from_secs(3);
 /// How long it is waited for threads to come in.
 const TO_COME_IN: Duration = Duration::from_secs(10);
-/// Carries out a plan; `performers`: who does the jobs of each task. `flush` is called every second.
+/// Carries out a plan; `performers`: who does the jobs of each task. `flush` is called every
+/// second.
 ///
 /// # Errors
 /// The kernel has no sched_ext, another scheduler is loaded, no right to load one; the kernel has

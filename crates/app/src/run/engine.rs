@@ -161,7 +161,10 @@ fn lacks(options: &Options, set: &TaskSet) -> Option<&'static str> {
     let details = || set.ids().filter_map(|id| set.details(id));
     let is_any = |is: fn(&Workload) -> bool| details().any(|d| d.workload.iter().any(is));
     let asks = |w: &Workload| matches!(w, Workload::Program { .. } | Workload::Join);
-    let goes_on = |w: &Workload| matches!(w, Workload::Exec { beyond_budget, .. } if *beyond_budget == Beyond::BestEffort);
+    let goes_on = |w: &Workload| match w {
+        Workload::Exec { beyond_budget, .. } => *beyond_budget == Beyond::BestEffort,
+        _ => false,
+    };
     let is_program = |w: &Workload| matches!(w, Workload::Exec { .. });
     match () {
         () if !options.scheduling.then().is_empty() => Some("several policies in turn"),

@@ -17,7 +17,7 @@ pub(crate) struct Protection {
     /// From here on what is made is taken away again: before the watchdog ends.
     pub made: Made,
     /// Why what is made is not on record, if so.
-    pub missing: Option<Error>,
+    missing: Option<Error>,
     /// What programs are known by.
     _noted: Option<Result<Noted>>,
     pub watchdog: Watchdog,
@@ -58,7 +58,16 @@ impl Protection {
         })
     }
 
-    /// The watchdog's.
+    /// All is made: says so where none of it is on record.
+    pub fn tell_missing(&self, watch: &dyn Watch) {
+        if let Some(e) = self.missing.as_ref().filter(|_| !self.made.is_empty()) {
+            watch.note(&format!(
+                "{e}: what this run makes would stay if it were killed together with its watchdog"
+            ));
+        }
+    }
+
+    /// What the run and its watchdog share.
     pub fn board(&self) -> BoardRef {
         self.watchdog.board()
     }

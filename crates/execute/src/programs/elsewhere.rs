@@ -109,8 +109,8 @@ impl Programs {
             },
             protection,
         };
+        let longest = longest.saturating_add(engine::AFTER);
         for (task, launch) in launches {
-            let longest = longest.saturating_add(engine::AFTER);
             programs
                 .keeper
                 .launch(&programs.run, task, launch, longest)?;
@@ -122,8 +122,10 @@ impl Programs {
     ///
     /// # Errors
     /// Something is there already, or nothing can be.
-    pub fn make(&self, triggers: &Triggers, set: &TaskSet) -> Result<()> {
-        triggers.make(&self.protection.made, set)
+    pub fn make(&self, triggers: &Triggers, set: &TaskSet, watch: &dyn Watch) -> Result<()> {
+        triggers.make(&self.protection.made, set)?;
+        self.protection.tell_missing(watch);
+        Ok(())
     }
 
     /// Their tasks and first processes, each of which has one thread as long as it is held.
