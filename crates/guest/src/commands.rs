@@ -39,7 +39,7 @@ const LATENCY: &str = "release to first instruction:";
 
 const SET: &str = "random:6:2.2:21";
 
-/// Programs beside threads, for `PROGRAMS`.
+/// Programs beside a thread, as a file has them.
 const PROGRAMS: &str = r#"
 [[task]]
 name = "crowd"
@@ -57,7 +57,25 @@ wcet = "4ms"
 period = "30ms"
 "#;
 
-const CALLS: [Call; 12] = [
+/// A program that comes to its end, and nothing else.
+const ENDS: &str = r#"
+[[task]]
+name = "ends"
+wcet = "5ms"
+period = "20ms"
+workload = { exec = ["/init", "program", "ends"] }
+"#;
+
+/// One that fails.
+const FAILS: &str = r#"
+[[task]]
+name = "fails"
+wcet = "5ms"
+period = "20ms"
+workload = { exec = ["/init", "program", "no such kind"] }
+"#;
+
+const CALLS: [Call; 14] = [
     Call {
         name: "platform",
         set: "",
@@ -107,6 +125,21 @@ const CALLS: [Call; 12] = [
                --tolerance 6ms --trace TRACE",
         status: &[0],
         says: &["by the kernel's scheduler", "ended when it was told to"],
+    },
+    Call {
+        name: "run-programs-end",
+        set: ENDS,
+        line: "run SET --engine kernel --policy p-edf --for 60s --format json --tolerance 6ms \
+               --trace TRACE",
+        status: &[0],
+        says: &["\"ended_by\": \"programs\"", "ended with status 0"],
+    },
+    Call {
+        name: "run-program-fails",
+        set: FAILS,
+        line: "run SET --engine kernel --policy p-edf --for 60s",
+        status: &[2],
+        says: &["task fails: its program `/init program no such kind` ended with status 2"],
     },
     Call {
         name: "run-best-effort",

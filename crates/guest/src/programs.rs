@@ -99,9 +99,9 @@ fn one_left() -> Option<PathBuf> {
     })
 }
 
-/// The run is over, and its programs have been waited for: they have executed what the trace says of
-/// their jobs, by task, and nothing besides, but at most all there was in the time since its end. What
-/// had no job had no processor.
+/// The run is over, and its programs have been waited for: they have executed what the trace says
+/// of their jobs, by task, and nothing besides, but at most all that there was in the time since
+/// its end. What had no job had no processor.
 ///
 /// # Errors
 /// They have not.
