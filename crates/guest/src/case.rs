@@ -3,8 +3,7 @@
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
 //! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME] [peers=yes]
-//! [programs=N]`: the
-//! set is `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
+//! [programs=N] [maps=yes]`: the set is `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
 //! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`,
 //! each task by itself; or the name of a file of the guest. Each task has a working set of that
 //! size. Decisions may be overdue by `tolerance`, those of a thousand but one by `usual`; without
@@ -21,6 +20,8 @@
 //! `gap`; into the first one `burst` bytes at once, too. With `peers` it is told how long releases
 //! take, of the same set from user space and of cyclictest as well. The first `programs` tasks are
 //! programs: one of several threads and processes, one that sleeps again and again, one that ends.
+//! With `maps` jobs map and unmap memory all the time, so that they are preempted with what every
+//! thread of their process needs to go on, and to end.
 
 use generate::{Amount, Method, Range, Recipe};
 use model::{
@@ -75,6 +76,8 @@ pub struct Case {
     pub gap: Option<Duration>,
     /// So many tasks are programs.
     pub programs: u32,
+    /// Jobs map and unmap memory.
+    pub maps: bool,
     /// How long the kernel lets a thread wait, where that is not what it always does.
     pub watchdog: Option<Duration>,
     /// How long after its beginning the first jobs are released.
@@ -124,6 +127,7 @@ fn one(line: &str) -> Result<Case> {
         later: None,
         peers: false,
         programs: 0,
+        maps: false,
     };
     for word in words {
         match word.split_once('=') {
@@ -146,6 +150,7 @@ fn one(line: &str) -> Result<Case> {
             Some(("decisions", least)) => case.decisions = least.parse().map_err(|_| bad())?,
             Some(("triggers", tasks)) => case.triggers = tasks.parse().map_err(|_| bad())?,
             Some(("peers", "yes")) => case.peers = true,
+            Some(("maps", "yes")) => case.maps = true,
             Some(("programs", tasks)) => case.programs = tasks.parse().map_err(|_| bad())?,
             Some(("gap", time)) => case.gap = Some(time.parse()?),
             Some(("burst", count)) => case.burst = count.parse().map_err(|_| bad())?,

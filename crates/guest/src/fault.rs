@@ -278,22 +278,27 @@ impl fmt::Display for Round {
     }
 }
 
-/// Reads `COUNT SEED [FIRST]`: how many rounds, by which seed, and the number of the first.
+/// Reads `COUNT SEED [FIRST [TIMES]]`: how many rounds, by which seed, the number of the first, and
+/// how often all of it is done: what happens once in a hundred rounds is looked for so.
 ///
 /// # Errors
 /// It says something else.
 pub fn rounds(text: &str) -> Result<Vec<(u64, u64)>> {
     let bad = || {
         Error::new(format!("`{}` says nothing of faults", text.trim()))
-            .remedy("write `COUNT SEED`, such as `30 1`")
+            .remedy("write `COUNT SEED`, such as `30 1`, or `COUNT SEED FIRST TIMES`")
     };
     let words: Vec<u64> = (text.split_whitespace())
         .map(str::parse)
         .collect::<Result<_, _>>()
         .map_err(|_| bad())?;
+    let numbers = |count, seed, first| (first..first + count).map(move |number| (seed, number));
     match words[..] {
-        [count, seed] => Ok((0..count).map(|number| (seed, number)).collect()),
-        [count, seed, first] => Ok((first..first + count).map(|n| (seed, n)).collect()),
+        [count, seed] => Ok(numbers(count, seed, 0).collect()),
+        [count, seed, first] => Ok(numbers(count, seed, first).collect()),
+        [count, seed, first, times] => Ok((0..times)
+            .flat_map(|_| numbers(count, seed, first))
+            .collect()),
         _ => Err(bad()),
     }
 }
@@ -313,7 +318,9 @@ mod tests {
             assert_eq!(rounds.iter().filter(of).count(), 2, "{fault}");
         }
         assert_eq!(super::rounds("2 5 9").unwrap(), [(5, 9), (5, 10)]);
-        for bad in ["", "3", "x 1", "1 2 3 4"] {
+        let twice = [(5, 9), (5, 10), (5, 9), (5, 10)];
+        assert_eq!(super::rounds("2 5 9 2").unwrap(), twice);
+        for bad in ["", "3", "x 1", "1 2 3 4 5"] {
             assert!(super::rounds(bad).is_err(), "{bad}");
         }
     }

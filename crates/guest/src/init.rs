@@ -5,6 +5,7 @@ use crate::archive;
 use crate::case::{self, Case};
 use crate::commands;
 use crate::latency;
+use crate::maps::{self, Maps};
 use crate::ordinary::{Look, Waits};
 use crate::outside;
 use crate::programs;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
 use trace::{EventKind, FileSink, Header, NullSink, Origin, Reader, Stage, VecSink};
+use workload::calibrate::calibrate;
 use workload::spin::Spin;
 use workload::{Clocked, Work};
 
@@ -102,7 +104,7 @@ fn all() -> Result<()> {
 
 /// What the kernel's own tracer has seen since it was asked last, where it was started with the
 /// kernel (`TRACE` of boot.sh): who had which processor when a decision was late.
-fn seen_by_kernel() -> Option<Vec<u8>> {
+pub(crate) fn seen_by_kernel() -> Option<Vec<u8>> {
     let asked = fs::read_to_string("/proc/cmdline").is_ok_and(|line| line.contains("trace_event="));
     if !asked {
         return None;
@@ -163,10 +165,7 @@ fn watched(case: &Case, look: &Look) -> Result<()> {
         None => ended(&mut child, patience),
     };
     let Some(status) = status else {
-        // With TRACE=sched_ext:sched_ext_dump of boot.sh it is brought out which thread is where.
-        let _ = fs::write("/proc/sysrq-trigger", "D");
-        let _ = child.kill();
-        let _ = child.wait();
+        end_stuck(&mut child);
         return failed(format!("it does not come to its end within {patience}"));
     };
     if !status.success() && case.kill.is_none() {
@@ -206,6 +205,24 @@ pub(crate) fn start(words: &[&str]) -> Result<Child> {
 pub(crate) fn start_saying(words: &[&str], said: Stdio) -> Result<Child> {
     let child = Command::new("/init").args(words).stderr(said).spawn();
     child.map_err(|e| Error::io("/init", "start it", &e))
+}
+
+/// Ends a process that does not come to its end by itself, and says where its threads are.
+pub(crate) fn end_stuck(child: &mut Child) {
+    for thread in outside::threads(child.id())
+        .into_iter()
+        .chain([child.id() as i32])
+    {
+        let said = |of: &str| {
+            let said = fs::read_to_string(format!("/proc/{thread}/{of}")).unwrap_or_default();
+            said.trim().replace('\n', "; ")
+        };
+        println!("guest: left: {}, in {}", said("stat"), said("stack"));
+    }
+    // With TRACE=sched_ext:sched_ext_dump of boot.sh it is brought out which thread is where.
+    let _ = fs::write("/proc/sysrq-trigger", "D");
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// Waits for the end of a process, and no longer than this.
@@ -398,12 +415,18 @@ fn beside(case: &Case, set: &TaskSet, policy: &AnyPlan, outcome: &kernel::Outcom
 /// Jobs that spin until their thread has executed for so long. All are alike, and what a unit takes
 /// is measured once: 30 ms a task would be seconds of an emulated machine.
 fn works(case: &Case, set: &TaskSet) -> Vec<Box<dyn Work>> {
-    let unit = workload::calibrate::calibrate(&mut Spin::new(1));
+    let unit = match case.maps {
+        true => calibrate(&mut Maps),
+        false => calibrate(&mut Spin::new(1)),
+    };
     let one = |task: model::TaskId| -> Box<dyn Work> {
         let (wcet, part) = (set.timings()[task.index()].wcet.nanos(), case.execution);
         let length = u128::from(wcet) * u128::from(part.num()) / u128::from(part.den());
         let length = Duration::from_nanos(u64::try_from(length).unwrap_or(u64::MAX));
-        Box::new(Clocked::looking_every(LOOK, Spin::new(1), &unit, length))
+        match case.maps {
+            true => Box::new(Clocked::looking_every(maps::LOOK, Maps, &unit, length)),
+            false => Box::new(Clocked::looking_every(LOOK, Spin::new(1), &unit, length)),
+        }
     };
     set.ids().map(one).collect()
 }

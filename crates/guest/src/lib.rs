@@ -15,6 +15,8 @@ pub mod init;
 pub mod judge;
 pub mod latency;
 #[cfg(feature = "init")]
+mod maps;
+#[cfg(feature = "init")]
 mod ordinary;
 #[cfg(feature = "init")]
 mod outside;

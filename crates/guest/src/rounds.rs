@@ -4,7 +4,7 @@
 use crate::archive;
 use crate::case::{self, Case};
 use crate::fault::{self, Fault, Round};
-use crate::init::{Harm, ended, one, start_saying};
+use crate::init::{Harm, end_stuck, ended, one, seen_by_kernel, start_saying};
 use crate::ordinary::Look;
 use crate::outside;
 use kernel::intf::Choice;
@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use workload::Work;
 
-/// Says how many rounds there are: `COUNT SEED [FIRST]`.
+/// Says how many rounds there are: `COUNT SEED [FIRST [TIMES]]`.
 const FAULTS: &str = "/faults";
 /// What a run says of errors.
 const SAID: &str = "/out/said";
@@ -39,10 +39,16 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
         return Ok(());
     };
     let (mut results, mut bad) = (String::new(), 0);
+    let broken = |e| Error::new(format!("cannot write to the port: {e}"));
     let rounds = fault::rounds(&text)?;
     for (seed, number) in &rounds {
         let (round, begun) = (Round::of(*seed, *number), Instant::now());
         let said = play(*seed, &round).and_then(|how| look.again().map(|()| how));
+        let seen = seen_by_kernel().filter(|_| said.is_err());
+        if let Some(seen) = seen {
+            let name = format!("fault-{seed}-{number}.ftrace");
+            archive::write(port, &name, &seen).map_err(broken)?;
+        }
         let line = match said {
             Ok(how) => format!("{number} well {how}: {round}"),
             Err(e) => {
@@ -58,8 +64,7 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
             break;
         }
     }
-    archive::write(port, "faults.result", results.as_bytes())
-        .map_err(|e| Error::new(format!("cannot write to the port: {e}")))
+    archive::write(port, "faults.result", results.as_bytes()).map_err(broken)
 }
 
 /// A round, watched from outside. Returns what became of the run, in a few words.
@@ -73,8 +78,7 @@ fn play(seed: u64, round: &Round) -> Result<&'static str> {
         from_outside(round, &child, id)?;
     }
     let Some(status) = ended(&mut child, PATIENCE) else {
-        let _ = child.kill();
-        let _ = child.wait();
+        end_stuck(&mut child);
         return Err(Error::new(format!(
             "it does not come to its end within {PATIENCE}"
         )));

@@ -109,8 +109,7 @@ pub fn run<S: Sink>(
             }
         })
     });
-    shared.stop.store(true, Ordering::Release);
-    let let_go = loaded.end();
+    let let_go = let_go(&loaded, &shared);
     let (losses, decisions) = (loaded.losses(), loaded.decisions());
     loaded.detach();
     // When it has unloaded the program, the kernel has said why it has ejected it before, if it
@@ -304,16 +303,24 @@ fn while_deciding<T>(
             planner::run(&deciding, going.plan, &mut **machines, shared)
         });
         let ended = course();
-        shared.stop.store(true, Ordering::Release);
+        let let_go = let_go(going.loaded, shared);
         let decided = planner
             .join()
             .unwrap_or_else(|_| Err(Error::new("the policy panicked").at("--policy")));
         // The kernel may have taken the program away: that is said by whoever calls this.
         match going.loaded.ending() {
             Ok(Some(_)) => ended,
-            _ => decided.and(ended),
+            _ => decided.and(let_go).and(ended),
         }
     })
+}
+
+/// Ends the jobs. In this order: a worker that ends while others are held back may be held back
+/// within the kernel, with the lock of the process's memory that all its threads need to end.
+fn let_go(loaded: &Loaded, shared: &Shared) -> Result<()> {
+    let let_go = loaded.end();
+    shared.stop.store(true, Ordering::Release);
+    let_go
 }
 
 /// What a thread of the engine holds that no run goes on without: its end ends the run.

@@ -19,6 +19,9 @@ pub const MAX_LEVELS: usize = 6;
 /// The numbers of the kernel's processors are below.
 pub const MAX_NUMBER: usize = 1024;
 
+/// What a call of the program returns that has come after the run.
+pub const IS_OVER: u32 = 100;
+
 /// No domain.
 pub const NOBODY: u32 = u32::MAX;
 

@@ -266,8 +266,17 @@ impl Loaded {
 
 /// Calls one of the programs for a domain.
 fn call(object: &Object, name: &str, domain: u32, what: &str) -> Result<()> {
+    match is_on(object, name, domain, what)? {
+        true => Ok(()),
+        false => Err(failed(what, &"the run is over")),
+    }
+}
+
+/// Calls one of the programs for a domain. `false`: the run is over.
+fn is_on(object: &Object, name: &str, domain: u32, what: &str) -> Result<bool> {
     match test_run(object, name, &mut domain.to_ne_bytes(), what)? {
-        0 => Ok(()),
+        0 => Ok(true),
+        intf::IS_OVER => Ok(false),
         code => Err(failed(
             what,
             &format!("the program refuses it (step {code})"),
@@ -331,19 +340,20 @@ pub(crate) struct Deciding<'a> {
 }
 
 impl Deciding<'_> {
-    /// A quantum begins: what is due is released, and `seen` says what has happened.
-    pub fn quantum(&self, domain: u32) -> Result<()> {
-        call(self.object, "warmset_quantum", domain, "begin a quantum")
+    /// A quantum begins: what is due is released, and `seen` says what has happened. `false`: the
+    /// run is over.
+    pub fn quantum(&self, domain: u32) -> Result<bool> {
+        is_on(self.object, "warmset_quantum", domain, "begin a quantum")
     }
 
-    /// Has a choice carried out.
-    pub fn choose(&self, domain: u32, choice: &Choice) -> Result<()> {
+    /// Has a choice carried out. `false`: the run is over.
+    pub fn choose(&self, domain: u32, choice: &Choice) -> Result<bool> {
         let first = domain as usize * Choice::SIZE;
         for (place, word) in choice.words().enumerate() {
             let at = self.choices.word(first + 8 * place);
             at.store(word, Ordering::Release);
         }
-        call(
+        is_on(
             self.object,
             "warmset_choose",
             domain,

@@ -45,10 +45,14 @@ pub(crate) fn run(
             return Ok(());
         }
         for domain in 0..plan.domains.len() {
-            deciding.quantum(domain as u32)?;
+            if !deciding.quantum(domain as u32)? {
+                return Ok(());
+            }
             let seen = seen(deciding, domain, plan.tasks.len());
             let choice = machines.decide(domain, &seen);
-            deciding.choose(domain as u32, &choice)?;
+            if !deciding.choose(domain as u32, &choice)? {
+                return Ok(());
+            }
         }
         // A boundary that has passed meanwhile is not made up for: the next one is.
         let passed = clock().saturating_sub(plan.origin);

@@ -90,7 +90,9 @@ int warmset_quantum(struct request *request)
 	struct lock *lock;
 	u64 now;
 
-	if (domain >= MAX_DOMAINS || over)
+	if (over)
+		return IS_OVER;
+	if (domain >= MAX_DOMAINS)
 		return 1;
 	lock = bpf_map_lookup_elem(&locks, &domain);
 	if (!lock)
@@ -120,7 +122,9 @@ int warmset_choose(struct request *request)
 	struct lock *lock;
 	u64 now, changed, before = 0, after = 0, set, waited, settling, idle = 0;
 
-	if (domain >= MAX_DOMAINS || over)
+	if (over)
+		return IS_OVER;
+	if (domain >= MAX_DOMAINS)
 		return 1;
 	d = &domains[bounded(domain)];
 	lock = bpf_map_lookup_elem(&locks, &domain);

@@ -16,7 +16,7 @@ static bool is_behind(const struct task_struct *p)
  * that takes the events goes before the others. When it comes to nothing for a while, its process
  * makes it an ordinary one.
  */
-static __noinline int stay_behind(s32 here, u64 how)
+__noinline int stay_behind(s32 here, u64 how)
 {
 	s32 slot = slot_of(here);
 	u32 i;
@@ -62,7 +62,7 @@ static bool is_on_its_way(u32 index)
 }
 
 /* Ends the run: a thread may not run on a processor of its task. */
-static __noinline int leave_out(u32 index, s32 cpu)
+__noinline int leave_out(u32 index, s32 cpu)
 {
 	static char format[] = "the affinity of task %llu leaves processor %llu out";
 	u64 words[] = { index + 1, cpu };
@@ -72,7 +72,7 @@ static __noinline int leave_out(u32 index, s32 cpu)
 }
 
 /* A task is in custody, and does not come to the processor that it is linked to. */
-static __noinline int ask_again(u32 index, s32 cpu)
+__noinline int ask_again(u32 index, s32 cpu)
 {
 	struct task_struct *p;
 	bool may;
@@ -113,7 +113,7 @@ static u64 places_of(u32 index)
 /* The run is over, and tasks may be in custody: a processor takes any of them. It looks again as
  * long as one is there that it cannot take yet, or is on its way there.
  */
-static __noinline int let_go(s32 cpu)
+__noinline int let_go(s32 cpu)
 {
 	bool again = false;
 	u32 i;
@@ -132,7 +132,7 @@ static __noinline int let_go(s32 cpu)
 }
 
 /* A processor is linked to no job: the others may have it. */
-static __noinline int take_others(void)
+__noinline int take_others(void)
 {
 	return scx_bpf_dsq_move_to_local(BEHIND) || scx_bpf_dsq_move_to_local(OTHERS);
 }
@@ -141,14 +141,15 @@ static __noinline int take_others(void)
  * keep their threads, those of lesser priority and all others from it for longer, as may a task that
  * nothing releases. So each domain looks this often, as a part of `patience`, for threads that wait,
  * and lets them run for an instant: a processor takes them in the place of a job, and gives them
- * away at once (`running`). One that waits does so for `patience` and a part of it.
+ * away after a `MOMENT` (`running`). One that waits does so for `patience` and a part of it. A moment
+ * has to be: what a thread holds within a call of the kernel, others wait for.
  */
 #define LOOKS 8
 
 /* Lets the threads of tasks of a domain run that have waited for long, each on another processor;
  * where there are more of them than processors, the rest is for the next look.
  */
-static __noinline int let_tasks(u32 domain, u64 now)
+__noinline int let_tasks(u32 domain, u64 now)
 {
 	u64 open = plan.domain[bounded(domain)].cpus, free = open & ~domains[bounded(domain)].linked;
 	u32 i, slot;
@@ -163,6 +164,9 @@ static __noinline int let_tasks(u32 domain, u64 now)
 		slot = lowest(open & free ? open & free : open);
 		if (slot >= MAX_CPUS)
 			break;
+		/* The verifier has to see the bound here, whatever the compiler knows. */
+		barrier_var(slot);
+		slot &= MAX_CPUS - 1;
 		open &= ~(1ULL << slot);
 		cpus[slot].lets = at(i);
 		scx_bpf_kick_cpu(cpu_of(slot), SCX_KICK_PREEMPT);
@@ -173,7 +177,7 @@ static __noinline int let_tasks(u32 domain, u64 now)
 /* Lets others come to the processors of a domain that have jobs: as many at a look as bring each of
  * them to every such processor within half of `patience`.
  */
-static __noinline int let_others(u32 domain)
+__noinline int let_others(u32 domain)
 {
 	s32 waiting = scx_bpf_dsq_nr_queued(OTHERS);
 	u32 slot;
@@ -187,6 +191,33 @@ static __noinline int let_others(u32 domain)
 	return 0;
 }
 
+/* No task is held back any more. */
+__noinline int end_custody(void)
+{
+	u32 i;
+
+	over = 1;
+	bpf_for(i, 0, MAX_DOMAINS)
+		call(plan.domain[i % MAX_DOMAINS].cpus);
+	return 0;
+}
+
+/* Is the process that has loaded the program on its way to its end? It may come to that only when its
+ * threads that are in custody have run: where one of them holds the lock of its memory, the others
+ * wait for it.
+ */
+static bool loader_ends(void)
+{
+	struct task_struct *p = bpf_task_from_pid(plan.loader);
+	bool ends;
+
+	if (!p)
+		return true;
+	ends = p->signal->flags & SIGNAL_GROUP_EXIT;
+	bpf_task_release(p);
+	return ends;
+}
+
 static int on_look(void *map, u32 *key, struct timer *timer)
 {
 	u32 domain = *key;
@@ -194,6 +225,10 @@ static int on_look(void *map, u32 *key, struct timer *timer)
 
 	if (domain >= MAX_DOMAINS || over)
 		return 0;
+	if (loader_ends()) {
+		end_custody();
+		return 0;
+	}
 	let_tasks(domain, now);
 	let_others(domain);
 	bpf_timer_start(&timer->timer, plan.origin + now + patience / LOOKS,
@@ -202,7 +237,7 @@ static int on_look(void *map, u32 *key, struct timer *timer)
 }
 
 /* A processor that is to let a thread run for an instant takes it. Returns whether it has. */
-static __noinline int let(u32 slot)
+__noinline int let(u32 slot)
 {
 	s32 index;
 
@@ -210,13 +245,17 @@ static __noinline int let(u32 slot)
 	slot &= MAX_CPUS - 1;
 	index = cpus[slot].lets;
 	cpus[slot].lets = NONE;
+	cpus[slot].lent = 1;
 	if (index >= 0 && index < MAX_TASKS && tasks[index].link == NONE &&
 	    tasks[index].on == NONE && scx_bpf_dsq_move_to_local(index))
 		return 1;
-	if (!cpus[slot].guests)
-		return 0;
-	cpus[slot].guests--;
-	return scx_bpf_dsq_move_to_local(OTHERS);
+	if (cpus[slot].guests) {
+		cpus[slot].guests--;
+		if (scx_bpf_dsq_move_to_local(OTHERS))
+			return 1;
+	}
+	cpus[slot].lent = 0;
+	return 0;
 }
 
 #endif

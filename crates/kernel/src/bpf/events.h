@@ -10,6 +10,15 @@ static u64 clock(void)
 	return now > plan.origin ? now - plan.origin : 0;
 }
 
+/* The same value, of which the verifier knows nothing any more: it would check all that follows anew
+ * for each value that it knows. `unknown` is anything that it does not know.
+ */
+static __always_inline u64 forget(u64 value, u64 unknown)
+{
+	asm volatile("%0 ^= %1\n\t%0 ^= %1" : "+r"(value) : "r"(unknown));
+	return value;
+}
+
 static u64 rest_of(u32 task, u32 cpu, u32 kind, u32 flags)
 {
 	return task | (u64)plan.cpu_of[cpu % MAX_CPUS] << 32 | (u64)kind << 48 | (u64)flags << 56;
@@ -36,7 +45,7 @@ static __always_inline void lose(u32 cpu)
 }
 
 /* Writes an event of a processor, or counts that it is lost. What was lost before is told first. */
-static __always_inline void tell(u64 time, u32 cpu, u32 kind, u32 task, u64 job, u64 argument, u32 flags)
+__noinline int tell_of(u64 time, u32 cpu, u64 job, u64 argument, u64 rest)
 {
 	u64 count;
 
@@ -47,12 +56,18 @@ static __always_inline void tell(u64 time, u32 cpu, u32 kind, u32 task, u64 job,
 	if (count) {
 		if (!put(time, 0, count, rest_of(NO_TASK, cpu, LOST, 0))) {
 			lose(cpu);
-			return;
+			return 0;
 		}
 		__sync_fetch_and_sub(&lost[cpu], count);
 	}
-	if (!put(time, job, argument, rest_of(task, cpu, kind, flags)))
+	if (!put(time, job, argument, rest))
 		lose(cpu);
+	return 0;
+}
+
+static void tell(u64 time, u32 cpu, u32 kind, u32 task, u64 job, u64 argument, u32 flags)
+{
+	tell_of(time, cpu, job, argument, rest_of(task, cpu, kind, flags));
 }
 
 /* The stamp of what is noted under the lock of a domain: later than all before, so that what is

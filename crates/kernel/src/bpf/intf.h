@@ -25,6 +25,8 @@ enum {
 	MAX_MEMBERS = 16384,
 	/* The longest message of the kernel that is kept. */
 	MESSAGE = 256,
+	/* What a call returns that has come after the run. */
+	IS_OVER = 100,
 };
 
 /* What orders jobs of one class before the tie does. */

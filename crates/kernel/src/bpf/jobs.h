@@ -78,7 +78,7 @@ static void finish(u32 index)
 }
 
 /* Choices are on their way to processors, or have arrived. */
-static __noinline int tell_ways(u64 set, u64 now, u32 kind)
+__noinline int tell_ways(u64 set, u64 now, u32 kind)
 {
 	u32 cpu;
 
@@ -115,7 +115,7 @@ static void leave_interrupted(u32 cpu, s32 next, struct gone *gone)
 	gone->cpu = cpu;
 }
 
-static __noinline int tell_gone(const struct gone *gone, u64 now)
+__noinline int tell_gone(const struct gone *gone, u64 now)
 {
 	if (!gone)
 		return 0;
@@ -127,7 +127,7 @@ static __noinline int tell_gone(const struct gone *gone, u64 now)
 /* A task was given to another domain. Its next job begins if that is released already, which that
  * domain could not do before.
  */
-static __noinline int hand_over(u32 index)
+__noinline int hand_over(u32 index)
 {
 	struct task *t = &tasks[at(index)];
 	u32 domain = t->home;
@@ -242,7 +242,7 @@ static void tell_end(u32 index, u64 now, u32 cpu, struct news *news, u32 flags)
 }
 
 /* Tells the window of a slice that can run, once. */
-static __noinline int tell_window(u32 index, u64 now)
+__noinline int tell_window(u32 index, u64 now)
 {
 	struct task *t = &tasks[at(index)];
 
@@ -257,7 +257,7 @@ static __noinline int tell_window(u32 index, u64 now)
 /* A slice was pushed to its next domain: it becomes ready there when its window opens (002 4.4.2:
  * the processor that it leaves tells the one where it goes).
  */
-static __noinline int arrive(u32 index)
+__noinline int arrive(u32 index)
 {
 	struct task *t = &tasks[at(index)];
 	u32 domain = t->home, key = at(index);
@@ -355,6 +355,11 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 	if (cpu >= MAX_CPUS)
 		return 0;
 	index = cpus[cpu].on;
+	if (index == NONE && cpus[cpu].link != NONE && !over) {
+		/* One that is no task was let run here. */
+		call(1ULL << cpu);
+		return 0;
+	}
 	if (index < 0 || index >= MAX_TASKS || over)
 		return 0;
 	domain = tasks[index].home;

@@ -47,10 +47,16 @@ struct cpumask {
 	unsigned long bits[1];
 };
 
+/* What the threads of a process have in common. */
+struct signal_struct {
+	unsigned int flags;
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
 	int pid;
+	struct signal_struct *signal;
 	/* Where it may run, whatever holds it on one processor for a moment (`cpus_ptr`). */
 	struct cpumask cpus_mask;
 	unsigned short migration_disabled;
@@ -112,6 +118,9 @@ struct sched_ext_ops {
 };
 
 #define ENOMEM 12
+
+/* Of the flags of a process: it is on its way to its end. */
+#define SIGNAL_GROUP_EXIT 4
 
 /* Of the flags of a thread: it is on its way to its end. */
 #define PF_EXITING 4

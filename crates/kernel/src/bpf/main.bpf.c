@@ -176,7 +176,7 @@ void BPF_PROG(warmset_set_cpumask, struct task_struct *p, const struct cpumask *
 /* A job of a program has a processor, and no thread of the program can run: it has ended there. What
  * the processor has had before is over in the trace, too.
  */
-static __noinline int end_asleep(u32 index, u32 slot)
+__noinline int end_asleep(u32 index, u32 slot)
 {
 	struct gone gone = { .index = NONE };
 	u64 now, changed = 0, left = 0;
@@ -299,7 +299,7 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 /* A processor has no job: it is idle, or has come to a thread that is no task. What it was
  * interrupted in, if anything, is over there, and a choice that left it without a job has arrived.
  */
-static __noinline int rest(u32 slot)
+__noinline int rest(u32 slot)
 {
 	struct gone gone = { .index = NONE };
 	bool settled = false, idles = false, deliberate;
@@ -356,15 +356,21 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	struct lock *lock;
 	s32 index = known(p, &domain, &lock), from = NONE;
 	struct gone gone = { .index = NONE }, moved = { .index = NONE };
-	bool misplaced, settled, resumes;
+	bool misplaced, settled, resumes, lent = false;
 	u64 now, job = 0;
 
 	if (over && p->scx.slice > SCX_SLICE_DFL)
 		/* It comes from custody, and others may be left there. */
 		p->scx.slice = SCX_SLICE_DFL;
+	if (cpu < MAX_CPUS) {
+		lent = cpus[cpu].lent;
+		cpus[cpu].lent = 0;
+	}
 	if (index < 0 && !over && cpu < MAX_CPUS) {
 		/* A job may have been linked here, and this processor called, since it looked for one. */
-		if (cpus[cpu].link != NONE && !(p->flags & PF_EXITING))
+		if (cpus[cpu].link != NONE && lent)
+			watch_misplaced(cpu, clock());
+		else if (cpus[cpu].link != NONE && !(p->flags & PF_EXITING))
 			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
 		else
 			rest(cpu);
@@ -419,7 +425,7 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	if (misplaced && (p->flags & PF_EXITING))
 		return;
 	/* It has to come to the end of what it is in, here, and the kernel keeps it here until then. */
-	if (misplaced && is_bound(p))
+	if (misplaced && (lent || is_bound(p)))
 		watch_misplaced(cpu, now);
 	else if (misplaced)
 		scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
@@ -589,7 +595,7 @@ void BPF_PROG(warmset_disable, struct task_struct *p)
 	struct lock *lock;
 	u32 domain;
 	s32 index = known(p, &domain, &lock), on, seen;
-	u64 now, job, changed;
+	u64 now, job, changed, left = 0;
 	bool shown;
 
 	/* Threads of a program come and go. */
@@ -608,19 +614,20 @@ void BPF_PROG(warmset_disable, struct task_struct *p)
 	t->on = NONE;
 	t->shown = 0;
 	t->blocked = 1;
-	if (on >= 0 && on < MAX_CPUS)
+	if (on >= 0 && on < MAX_CPUS) {
 		cpus[on].on = NONE;
+		left = 1ULL << on;
+	}
 	if (seen >= 0 && seen < MAX_CPUS && cpus[seen].interrupted == index)
 		cpus[seen].interrupted = NONE;
 	unlink_task(index);
 	place(index);
+	left = forget(left, now);
 	changed = decide(domain);
 	bpf_spin_unlock(&lock->lock);
 	if (shown)
 		tell(now, seen, SUSPENSION, index, job, 0, 0);
-	if (on >= 0 && on < MAX_CPUS)
-		changed |= 1ULL << on;
-	call(changed);
+	call(changed | left);
 	__sync_val_compare_and_swap(&gone, 0, index + 1);
 }
 
@@ -649,14 +656,10 @@ SEC("struct_ops/exit_task")
 void BPF_PROG(warmset_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	s32 own = p->pid;
-	u32 i;
 
 	bpf_map_delete_elem(&members, &own);
-	if (!plan.loader || p->pid != plan.loader || over)
-		return;
-	over = 1;
-	bpf_for(i, 0, MAX_DOMAINS)
-		call(plan.domain[i % MAX_DOMAINS].cpus);
+	if (plan.loader && p->pid == plan.loader && !over)
+		end_custody();
 }
 
 SEC("struct_ops/exit")

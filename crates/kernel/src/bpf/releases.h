@@ -4,7 +4,7 @@
 #define WARMSET_RELEASES_H
 
 /* Tells which servers are served no more, and then which are from now on. */
-static __noinline int tell_servers(u32 domain, u64 now)
+__noinline int tell_servers(u32 domain, u64 now)
 {
 	u64 changing = domains[domain % MAX_DOMAINS].changing;
 	u32 cpu;
@@ -92,7 +92,7 @@ static __noinline int release_due(u32 domain, u64 now)
 }
 
 /* Tells what `release_due` has released. */
-static __noinline int tell_fresh(u32 domain, u64 now)
+__noinline int tell_fresh(u32 domain, u64 now)
 {
 	struct domain *d = &domains[domain % MAX_DOMAINS];
 	u32 i;

@@ -166,6 +166,8 @@ struct cpu {
 	s32 lets;
 	/* How many of the others it is to let run before its job. */
 	u32 guests;
+	/* It has taken one that it is to let run, which does not run yet. */
+	u32 lent;
 };
 
 struct domain {

@@ -54,10 +54,10 @@ static u64 due_of(u32 index)
 }
 
 static void begin(u32 index);
-static __noinline int tell_window(u32 index, u64 now);
+__noinline int tell_window(u32 index, u64 now);
 
 /* Tells of a release, on the processor that the task had last. */
-static __noinline int tell_release(u32 index, u32 domain, u64 number, u64 now)
+__noinline int tell_release(u32 index, u32 domain, u64 number, u64 now)
 {
 	u64 set = plan.domain[domain % MAX_DOMAINS].cpus;
 	s32 cpu = tasks[at(index)].last;
@@ -97,7 +97,7 @@ static bool release_asked(u32 index, u32 domain, u64 when)
 /* So many releases are asked for, or none more: carries out the one that is due, and arms the timer
  * for the next one. Called by the loader's thread and by the timer, with no lock held.
  */
-static __noinline int ask(u32 index, u64 count)
+__noinline int ask(u32 index, u64 count)
 {
 	struct task *t = &tasks[at(index)];
 	struct asked *a = &asked[at(index)];
