@@ -1,13 +1,11 @@
 //! One summary: what the engines count without events is what the statistics add up from the trace
 //! of the same run.
 
-mod support;
-
+use crate::support::{Instance, POLICIES, Random, UNIT, instance, units};
 use model::watch::Silent;
 use model::{Enforcement, Ratio};
 use policy::{Setup, Spec};
 use simulate::{Costs, Distributions, Execution, Releases, Scenario, Traced};
-use support::{Instance, POLICIES, Random, UNIT, instance, units};
 use trace::{Sink, Statistics, VecSink};
 
 /// Counted by the engine; with events, and the events too.

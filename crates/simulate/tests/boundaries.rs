@@ -2,12 +2,10 @@
 //! ends at any instant of a schedule is clean, and every corruption of an event at either end is
 //! found.
 
-mod support;
-
+use crate::support::corruptions::corruptions;
+use crate::support::{Instance, POLICIES, Random, check, instance, units};
 use simulate::Scenario;
 use std::collections::BTreeSet;
-use support::corruptions::corruptions;
-use support::{Instance, POLICIES, Random, check, instance, units};
 use trace::{Event, EventKind, Header};
 
 /// The schedule of an instance up to a horizon, with the head of its trace.

@@ -1,15 +1,13 @@
 //! Jobs in a model of caches: where caches cost nothing the schedule is that of execution times;
 //! where they do, a job takes what its accesses wait.
 
-mod support;
-
+use crate::support::{Instance, POLICIES, Random, UNIT, instance, small, units};
 use cache::{Kind, Shape};
 use model::strategy::Price;
 use model::watch::Silent;
 use model::{Duration, Platform};
 use policy::{Setup, Spec};
 use simulate::{Accesses, Cached, Responses, Traced};
-use support::{Instance, POLICIES, Random, UNIT, instance, small, units};
 use trace::VecSink;
 
 /// So many lines one behind the other, and from the first again.

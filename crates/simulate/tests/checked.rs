@@ -1,12 +1,10 @@
 //! Every trace that the engines write keeps the rules of room `trace`: those of every schedule and
 //! those of its policy.
 
-mod support;
-
+use crate::support::{Instance, POLICIES, Random, Small, instance, units};
 use model::assignment::{Slice, Slices};
 use model::{Assignment, CpuId, Enforcement, Ratio};
 use simulate::{Costs, Execution, Releases, Scenario};
-use support::{Instance, POLICIES, Random, Small, instance, units};
 use trace::{EventKind, Flags, Header};
 
 fn check(
@@ -20,7 +18,7 @@ fn check(
         charges: costs.map(|c| c.charges(scenario.quantum)),
         ..instance.header(&scenario)
     };
-    let verdict = support::check(&header, events);
+    let verdict = crate::support::check(&header, events);
     assert!(
         verdict.policies == [instance.policy.clone()],
         "{:?}",
@@ -171,7 +169,7 @@ fn a_job_without_budget_that_comes_back_at_the_end_of_a_quantum_is_cut_short() {
         charges: Some(costs.charges(scenario.quantum)),
         ..instance.header(&scenario)
     };
-    let verdict = support::check(&header, &events);
+    let verdict = crate::support::check(&header, &events);
     assert!(verdict.is_clean(), "{:#?}", verdict.first.first());
 }
 
@@ -212,6 +210,6 @@ fn a_quantum_of_the_cache_aware_scheduler_that_is_decided_twice_counts_once() {
         ..Costs::default()
     };
     let (_, _, events) = instance.simulate(&scenario, Some(&costs));
-    let verdict = support::check(&instance.header(&scenario), &events);
+    let verdict = crate::support::check(&instance.header(&scenario), &events);
     assert!(verdict.is_clean(), "{:#?}", verdict.first.first());
 }

@@ -2,17 +2,15 @@
 //! and catches what is wrong with corrupted traces of the policies that split tasks, serve servers
 //! or count quanta.
 
-mod support;
-
+use crate::support::corruptions::corruptions;
+use crate::support::{Choices, Instance, UNIT, check, instance};
 use model::{Enforcement, Ratio};
 use simulate::{Costs, Execution, Releases, Scenario};
 use std::collections::BTreeSet;
-use support::corruptions::corruptions;
-use support::{Choices, Instance, UNIT, check, instance};
 use trace::{Event, EventKind, Flags, Header, Overhead, Verdict};
 
 /// The generator by which the traces of this file are drawn, apart from the one of other tests:
-/// with [`support::Random`] there are a few corruptions that the checker overlooks.
+/// with [`Random`](crate::support::Random) there are a few corruptions that the checker overlooks.
 struct Xorshift(u64);
 
 impl Choices for Xorshift {

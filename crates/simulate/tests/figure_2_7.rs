@@ -1,12 +1,10 @@
 //! Fig. 2.7 of 002: the overheads of an EDF-fm schedule, event by event, and releases on another
 //! processor than jobs run on.
 
-mod support;
-
+use crate::support::{Instance, POLICIES, Random, instance, small};
 use model::assignment::{Turn, Turns};
 use model::{Assignment, CpuId};
 use simulate::{Costs, Scenario};
-use support::{Instance, POLICIES, Random, instance, small};
 use trace::{Event, Header, Overhead};
 
 /// 002, Fig. 2.7, with unit 1 us: T1 takes turns on P0 and P1, T2 and T4 are on P1, T3 is on P0.
@@ -89,13 +87,16 @@ fn figure_2_7_of_002_has_t4_released_on_the_other_processor() {
         charges: Some(costs.charges(scenario.quantum)),
         ..instance.header(&scenario)
     };
-    let verdict = support::check(&header, &events);
+    let verdict = crate::support::check(&header, &events);
     assert!(verdict.is_clean(), "{:#?}", verdict.first);
     let silent = Header {
         release_on: Vec::new(),
         ..header
     };
-    assert_eq!(support::check(&silent, &events).first[0].rule, "place");
+    assert_eq!(
+        crate::support::check(&silent, &events).first[0].rule,
+        "place"
+    );
 }
 
 /// All releases on one processor, as with a master of releases: every policy's jobs still run where
@@ -123,7 +124,7 @@ fn releases_on_another_processor_break_no_rule() {
                 charges: Some(costs.charges(scenario.quantum)),
                 ..instance.header(&scenario)
             };
-            let verdict = support::check(&header, &events);
+            let verdict = crate::support::check(&header, &events);
             assert!(
                 verdict.is_clean(),
                 "{policy}: {:#?}\n{instance:#?}",

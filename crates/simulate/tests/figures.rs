@@ -1,11 +1,9 @@
 //! The schedules that the papers draw, event by event. Unit: 1 ms where the papers have no unit.
 
-mod support;
-
+use crate::support::{Instance, Small, UNIT, occupancy};
 use model::assignment::{Clustered, Serve, Slice, Slices, Slots, Timetable, Turn, Turns};
 use model::{Assignment, CpuId, Duration, Ratio};
 use simulate::{Execution, Scenario};
-use support::{Instance, Small, UNIT, occupancy};
 
 fn small(wcet: u64, period: u64) -> Small {
     Small {
@@ -153,14 +151,14 @@ fn figure_4_2_of_002_edf_wm_runs_slices_in_windows() {
     let whole = |cpu: u32, t: &Small| {
         vec![Slice {
             cpu: CpuId(cpu),
-            budget: support::units(t.wcet),
-            window: support::units(t.deadline),
+            budget: crate::support::units(t.wcet),
+            window: crate::support::units(t.deadline),
         }]
     };
     let slice = |cpu, budget| Slice {
         cpu: CpuId(cpu),
-        budget: support::units(budget),
-        window: support::units(700),
+        budget: crate::support::units(budget),
+        window: crate::support::units(700),
     };
     // First fit of the other six: 0.45 + 0.45, 0.45 + 0.4, 0.4 + 0.4.
     let mut slices: Vec<Vec<Slice>> = [0, 0, 1, 1, 2, 2]
@@ -212,8 +210,8 @@ fn figure_4_3_of_002_nps_f_serves_servers_in_slots() {
     // N1 0.55, N2 0.52, N3 0.50 and N4 0.22 time units long of slots of 0.6; N2 first on P2, then
     // on P1, N3 on P3, then P2.
     let serve = |start, end, server| Serve {
-        start: support::units(start),
-        end: support::units(end),
+        start: crate::support::units(start),
+        end: crate::support::units(end),
         server,
     };
     let timetable = |cpu, turns| Timetable {
@@ -221,7 +219,7 @@ fn figure_4_3_of_002_nps_f_serves_servers_in_slots() {
         turns,
     };
     let assignment = Assignment::Slots(Slots {
-        slot: support::units(600),
+        slot: crate::support::units(600),
         server_of: vec![0, 0, 1, 1, 2, 2, 3],
         timetables: vec![
             timetable(0, vec![serve(0, 550, 0), serve(550, 600, 1)]),
@@ -390,7 +388,7 @@ fn a_working_set_beyond_the_cache_runs_where_it_is_alone() {
     assert_eq!(responses.of[0], [2 * UNIT, 2 * UNIT]);
     assert_eq!(summary.misses(), 0);
     let header = of.header(&of.scenario());
-    let verdict = support::check(&header, &events);
+    let verdict = crate::support::check(&header, &events);
     assert!(verdict.is_clean(), "{verdict:?}");
 }
 

@@ -1,7 +1,5 @@
 //! Long runs and hostile sets: no overflow, no drift, no memory for a backlog.
 
-mod support;
-
 use model::watch::Silent;
 use model::{Duration, Platform, Ratio, TaskSet, Timing};
 use policy::{Setup, Spec};

@@ -1,12 +1,10 @@
 //! Overheads are charged where 002 §2.4 has them; without any, the engine that charges them is the
 //! ideal one.
 
-mod support;
-
+use crate::support::{Instance, POLICIES, Random, instance, occupancy, small, units};
 use model::assignment::{Slice, Slices, Turn, Turns};
 use model::{Assignment, CpuId, Duration, Enforcement, Instant, Ratio, TaskId};
 use simulate::{Costs, Execution, Releases, Scenario};
-use support::{Instance, POLICIES, Random, instance, occupancy, small, units};
 use trace::{Event, EventKind, Overhead};
 
 #[test]
@@ -233,7 +231,7 @@ fn whatever_the_overheads_jobs_execute_what_they_need_and_tracing_changes_nothin
                     .iter()
                     .filter(|e| e.kind == EventKind::Completion && !cut(e))
                 {
-                    let wcet = instance.tasks[event.task.index()].wcet * support::UNIT;
+                    let wcet = instance.tasks[event.task.index()].wcet * crate::support::UNIT;
                     assert_eq!(event.argument, wcet, "{event}; {}", context());
                 }
             }
@@ -381,7 +379,7 @@ fn a_job_without_budget_that_is_back_when_others_are_released_is_cut_short() {
         ..Costs::default()
     };
     let (_, _, events) = instance.simulate(&scenario, Some(&costs));
-    let verdict = support::check(&instance.header(&scenario), &events);
+    let verdict = crate::support::check(&instance.header(&scenario), &events);
     assert!(verdict.is_clean(), "{:#?}", verdict.first);
     let at = |kind| {
         events

@@ -4,11 +4,9 @@
 //! track is described before it is used and stands under its parent, times never go back, slices
 //! nest and end, flows bind the pieces of a job, and the counter counts the ready jobs.
 
-mod support;
-
+use crate::support::{Instance, Random, instance};
 use simulate::Costs;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use support::{Instance, Random, instance};
 use trace::{Event, EventKind, perfetto};
 
 /// A field as it stands on the wire.

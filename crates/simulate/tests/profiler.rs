@@ -1,13 +1,11 @@
 //! The cache-aware scheduler while it finds the working sets of its tasks: 003 §3.2 and Fig. 3.
 
-mod support;
-
+use crate::support::{Instance, Small, UNIT, occupancy, units};
 use model::watch::Silent;
 use model::{CpuId, Result, TaskId};
 use policy::profiler::Estimate;
 use policy::{Setup, Spec};
 use simulate::{Pace, Summary, Traced};
-use support::{Instance, Small, UNIT, occupancy, units};
 use trace::{Event, VecSink};
 
 /// Bytes of a line, and lines of a quarter of the cache of 4 MiB.
@@ -117,7 +115,7 @@ fn figure_3() -> Instance {
     let task = |wcet, period, wss, group| Small {
         wss,
         group,
-        ..support::small(wcet, period, period, 0)
+        ..crate::support::small(wcet, period, period, 0)
     };
     Instance {
         m: 2,

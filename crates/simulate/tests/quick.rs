@@ -2,21 +2,20 @@
 //! on random sets, under every policy, with overheads from next to nothing to several periods.
 //!
 //! In CI a few hundred sets a policy; the long run is
-//! `WARMSET_QUICK_SETS=100000 cargo test --release -p warmset-simulate --test quick`.
+//! `WARMSET_QUICK_SETS=100000 cargo test --release -p warmset-simulate --test all quick::`.
 
-mod support;
-
+use crate::support::{Instance, POLICIES, Random, UNIT, instance, units};
 use model::{CpuId, Duration, Enforcement, Ratio};
 use simulate::{Costs, Execution, Lateness, Releases, Scenario};
-use support::{Instance, POLICIES, Random, UNIT, instance, units};
 
 /// Anything but given times: all that can be drawn.
 fn scenario(random: &mut Random, instance: &Instance) -> Scenario {
     let part = |tenths| Ratio::new(tenths, 10).unwrap();
     let jitter = || {
         let tasks = instance.tasks.iter().enumerate();
-        let most =
-            |(index, task): (usize, &support::Small)| (index as u64 * 577) % (task.period * UNIT);
+        let most = |(index, task): (usize, &crate::support::Small)| {
+            (index as u64 * 577) % (task.period * UNIT)
+        };
         tasks.map(most).collect::<Vec<u64>>()
     };
     let alternates = instance.policy.starts_with("edf-fm");

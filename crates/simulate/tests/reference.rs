@@ -3,13 +3,11 @@
 //!
 //! It keeps every job in a list, sorts all of them in every unit of time, and shares no code with
 //! `policy` or `simulate`. In CI a few hundred sets a policy; the long run is
-//! `WARMSET_REFERENCE_SETS=100000 cargo test --release -p warmset-simulate --test reference`.
+//! `WARMSET_REFERENCE_SETS=100000 cargo test --release -p warmset-simulate --test all reference::`.
 
-mod support;
-
+use crate::support::{Instance, POLICIES, Random, UNIT, instance, occupancy};
 use model::Assignment;
 use std::cmp::Reverse;
-use support::{Instance, POLICIES, Random, UNIT, instance, occupancy};
 
 /// A job in units of time.
 struct Job {
