@@ -3,12 +3,11 @@
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
 //! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME] [peers=yes]
-//! [programs=N] [maps=yes]`: the set is
-//! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
+//! [programs=N] [maps=yes]`: the set is `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
 //! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`,
 //! each task by itself; or the name of a file of the guest. Each task has a working set of that
-//! size. Decisions may be overdue by `tolerance`, those of a thousand (or of fewer) but one by
-//! `usual`; without a word by what the judge allows every case. A case whose name begins with `sim-` is compared
+//! size. Decisions may be overdue by `tolerance`, those of a thousand but one by `usual`; without
+//! a word by what the judge allows every case. A case whose name begins with `sim-` is compared
 //! with the simulator, by so many decisions at least (`decisions`). It runs on the processors
 //! `cpus` alone; once in `change`, the nice values and affinities of all its threads are changed
 //! from outside. With a `ring` events come through one of that size, which is to be too small: the

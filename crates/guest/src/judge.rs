@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
-use trace::check::{Options, Overdue};
+use trace::check::Options;
 use trace::{Checker, Event, EventKind, Overhead, Reader, Sink, VecSink, Verdict};
 
 /// What is allowed.
@@ -18,8 +18,7 @@ pub struct Limits {
     pub tolerance: Duration,
     /// How long a choice that is made at a quantum may be on its way to a processor.
     pub way: Duration,
-    /// Of all decisions that were overdue, those of a thousand but one may be so by this, and of fewer
-    /// all but one.
+    /// Of all decisions that were overdue, those of a thousand but one may be so by this.
     pub usual: Duration,
     /// The part of all processors' time, in thousandths, for which decisions may be overdue in all.
     pub inverted_permille: u64,
@@ -104,15 +103,6 @@ fn longest_way(events: &[Event]) -> Option<(CpuId, Duration)> {
     longest.map(|(time, cpu)| (cpu, time))
 }
 
-/// What all decisions but one in a thousand were overdue by at most; of fewer than a thousand all but
-/// one.
-fn all_but_few(overdue: &Overdue) -> Duration {
-    Duration::from_nanos(match overdue.count < 1000 {
-        true => overdue.second_ns,
-        false => overdue.p999_ns,
-    })
-}
-
 /// Judges one trace.
 ///
 /// # Errors
@@ -142,10 +132,10 @@ pub fn judge(path: &Path, limits: &Limits) -> Result<Judged> {
     if verdict.lost > 0 {
         faults.push(format!("{} events are lost", verdict.lost));
     }
-    let usual = all_but_few(&verdict.overdue);
-    if usual > limits.usual {
+    if verdict.overdue.p999_ns > limits.usual.nanos() {
         faults.push(format!(
-            "all decisions but one, or but one in 1000, are overdue by up to {usual}"
+            "decisions are overdue by {} at 999 of 1000",
+            Duration::from_nanos(verdict.overdue.p999_ns)
         ));
     }
     if let Some((cpu, longest)) = longest_way(&all.events).filter(|w| w.1 > limits.way) {
@@ -217,20 +207,6 @@ pub fn judge(path: &Path, limits: &Limits) -> Result<Judged> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_decision_of_a_thousand_or_of_fewer_may_be_later() {
-        let of = |count| Overdue {
-            count,
-            p999_ns: 30,
-            second_ns: 20,
-            max_ns: 40,
-            ..Overdue::default()
-        };
-        assert_eq!(all_but_few(&of(999)), Duration::from_nanos(20));
-        assert_eq!(all_but_few(&of(1000)), Duration::from_nanos(30));
-        assert_eq!(all_but_few(&Overdue::default()), Duration::ZERO);
-    }
 
     #[test]
     fn the_longest_way_of_a_choice_is_found() {

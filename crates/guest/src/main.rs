@@ -119,7 +119,7 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
     }
     println!(
         "{} cases; where a case says nothing else, each decision within {} of when it was due, \
-         all but one, or one in 1000, within {}, overdue for {} ‰ of the time in all",
+         999 of 1000 within {}, overdue for {} ‰ of the time in all",
         cases.len(),
         limits.tolerance,
         limits.usual,

@@ -38,9 +38,6 @@ pub struct Overdue {
     pub p999_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// The longest but one; 0: there is none.
-    #[serde(skip)]
-    pub second_ns: u64,
     /// All together.
     #[serde(skip)]
     pub total_ns: u64,
@@ -48,14 +45,12 @@ pub struct Overdue {
 
 impl Overdue {
     pub(super) fn of(times: &Distribution) -> Self {
-        let but_one = (times.count() as f64 - 1.5) / times.count() as f64;
-        let [median, p999, second] = times.quantiles([0.5, 0.999, but_one.max(0.0)]);
+        let [median, p999] = times.quantiles([0.5, 0.999]);
         Overdue {
             count: times.count(),
             median_ns: median.nanos(),
             p999_ns: p999.nanos(),
             max_ns: times.max().nanos(),
-            second_ns: if times.count() > 1 { second.nanos() } else { 0 },
             total_ns: times.total().nanos(),
         }
     }
@@ -132,20 +127,5 @@ impl Verdict {
     /// No rule was broken, and everything was checked.
     pub fn is_clean(&self) -> bool {
         self.violations == 0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_longest_but_one_is_found() {
-        let mut times = Distribution::default();
-        assert_eq!(Overdue::of(&times).second_ns, 0);
-        for (n, ns) in [7, 3, 9, 5].into_iter().enumerate() {
-            times.record(Duration::from_nanos(ns));
-            assert_eq!(Overdue::of(&times).second_ns, [0, 3, 7, 7][n]);
-        }
     }
 }
