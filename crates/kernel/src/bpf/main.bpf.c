@@ -23,6 +23,9 @@
  * nothing: its job is over when its budget is, or when its processor finds none that can run. In
  * between they stay in custody, so that nobody has to stop them.
  *
+ * A function that is not static the kernel checks once a program, whoever calls it; a static one
+ * with each call. Under a lock only static ones may be called.
+ *
  * The trace is what happened: each event is stamped where it takes effect, by the processor on
  * which it does. Under the lock nothing can be called, so events are written behind it.
  */
