@@ -74,6 +74,15 @@ impl Finding {
     }
 }
 
+/// What is lost where one job makes way for another at a moment that is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lost {
+    /// Usually: the median, or the average of a profile.
+    pub usual: Duration,
+    /// At most but for outliers: at 99 %, or the maximum of a profile.
+    pub most: Duration,
+}
+
 /// What is to be run.
 #[derive(Clone, Copy, Debug)]
 pub struct Intent<'a> {
@@ -97,7 +106,7 @@ pub struct Intent<'a> {
     /// Are the processors kept out of sleep states?
     pub awake: bool,
     /// What a boundary costs, where it matters and is known.
-    pub boundary: Option<Duration>,
+    pub boundary: Option<Lost>,
     /// What the engine takes under each of `stages`, in their order; empty where no profile says
     /// it.
     pub takes: &'a [Takes],

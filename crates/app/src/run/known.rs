@@ -9,7 +9,7 @@ use crate::scheduling::Scheduling;
 use analyze::Guarantee;
 use analyze::overheads::{Overheads, System};
 use execute::boundary::Boundary;
-use execute::preflight::{self, Finding, Takes};
+use execute::preflight::{self, Finding, Lost, Takes};
 use machine::Machine;
 use model::{Duration, Error, OverheadKind, Platform, Profile, Result, Statistic, TaskSet};
 use policy::Spec;
@@ -190,21 +190,33 @@ impl Known {
     }
 
     /// What a boundary costs under those of the policies that have some, the largest: below twice
-    /// that nothing can be policed.
+    /// what it usually is nothing can be policed.
     ///
     /// # Errors
     /// Parameters of a policy that make no sense.
-    pub fn boundary(&self, how: &Scheduling, tasks: usize) -> Result<Option<Duration>> {
+    pub fn boundary(&self, how: &Scheduling, tasks: usize) -> Result<Option<Lost>> {
         let profile = match self {
             Known::Nothing => return Ok(None),
-            Known::Measured(boundary) => return Ok(Some(boundary.p99)),
+            Known::Measured(boundary) => {
+                return Ok(Some(Lost {
+                    usual: boundary.median,
+                    most: boundary.p99,
+                }));
+            }
             Known::Profile(profile) => profile,
         };
-        let mut largest = None;
+        let mut largest: Option<Lost> = None;
         for policy in how.all() {
             if has_boundaries(how, policy)? {
-                let overheads = read(profile, policy, tasks, Statistic::Maximum).0;
-                largest = largest.max(Some(change(&overheads)));
+                let of = |statistic| change(&read(profile, policy, tasks, statistic).0);
+                let so_far = largest.unwrap_or(Lost {
+                    usual: Duration::ZERO,
+                    most: Duration::ZERO,
+                });
+                largest = Some(Lost {
+                    usual: so_far.usual.max(of(Statistic::Average)),
+                    most: so_far.most.max(of(Statistic::Maximum)),
+                });
             }
         }
         Ok(largest)
@@ -333,7 +345,11 @@ mod tests {
         // A tick of 4 us each 4 ms.
         assert!((takes[0].always - 1e-3).abs() < 1e-12);
         // A decision, a switch and a call of 8 us each at most.
-        assert_eq!(known(8).boundary(&how, 4).unwrap(), Some(us(24)));
+        let lost = Lost {
+            usual: us(12),
+            most: us(24),
+        };
+        assert_eq!(known(8).boundary(&how, 4).unwrap(), Some(lost));
         let global = Scheduling::of("g-edf").unwrap();
         assert_eq!(known(8).boundary(&global, 4).unwrap(), None);
         assert!(Known::Nothing.takes(&how, 4).is_empty());

@@ -2,7 +2,7 @@
 //! policed.
 
 use super::shares::{self, Share};
-use super::{Finding, Intent, Takes, kernel};
+use super::{Finding, Intent, Lost, Takes, kernel};
 use crate::domain::POLICED;
 pub use crate::threads::slack::MOST_PERCENT;
 use model::{Assignment, Duration, Enforcement, TaskId, TaskSet, Workload};
@@ -112,42 +112,58 @@ impl Shortest {
         }
     }
 
-    /// Is it long enough to be policed? `under`: which policy it is of.
+    /// Is it long enough to be policed, where a change of jobs costs as much as is `lost`, if that
+    /// is known? `under`: which policy it is of.
+    ///
+    /// More than half of it has to be left: of what usually is not, nothing can be expected. Where
+    /// only the dearest changes take more, as on a machine that another one takes its processors
+    /// from now and then, the run is late at times.
     fn finding(
         self,
         name: &'static str,
         under: &str,
-        policed: Duration,
+        lost: Option<Lost>,
         remedy: &str,
     ) -> Option<Finding> {
         let (time, what) = self.0?;
-        Some(match time < policed {
-            true => Finding::refuse(
+        let twice = |cost: Duration| cost.saturating_add(cost);
+        let usually = lost.map_or(POLICED, |lost| POLICED.max(twice(lost.usual)));
+        let most = lost.map_or(Duration::ZERO, |lost| twice(lost.most));
+        Some(if time < usually {
+            Finding::refuse(
                 name,
                 format!(
                     "{what} lasts {time}{under}; less than {} cannot be policed from user space",
-                    policed.rounded()
+                    usually.rounded()
                 ),
                 remedy,
-            ),
-            false => Finding::fine(name, format!("{what}, {time}{under}")),
+            )
+        } else if time < most {
+            Finding::warn(
+                name,
+                format!(
+                    "{what} lasts {time}{under}; the dearest changes of jobs take more than half of \
+                     it here: jobs may be late"
+                ),
+                format!("{remedy}; less than {} is at risk", most.rounded()),
+            )
+        } else {
+            Finding::fine(name, format!("{what}, {time}{under}"))
         })
     }
 }
 
 /// Slots, slices, quanta and budgets that are too short to be policed.
 pub(super) fn shortest(intent: &Intent<'_>) -> Vec<Finding> {
-    // More than half of it has to be left.
-    let lost = intent.boundary.map_or(0, |cost| cost.nanos());
-    let policed = POLICED.max(Duration::from_nanos(2 * lost));
     let remedy = "give longer ones, or another assignment";
     let of_stage = |stage: &Stage| {
         let shortest = intervals(intent, stage);
-        shortest.finding("shortest interval", &intent.under(stage), policed, remedy)
+        let under = intent.under(stage);
+        shortest.finding("shortest interval", &under, intent.boundary, remedy)
     };
     let mut found: Vec<Finding> = intent.stages.iter().filter_map(of_stage).collect();
     let remedy = "give longer WCETs or quanta, or leave `--enforcement` out";
-    found.extend(budgets(intent).finding("budgets", "", policed, remedy));
+    found.extend(budgets(intent).finding("budgets", "", intent.boundary, remedy));
     found
 }
 

@@ -18,6 +18,7 @@ struct Made {
     enforcement: Enforcement,
     quantum: Duration,
     awake: bool,
+    boundary: Option<Lost>,
     takes: Vec<Takes>,
 }
 
@@ -31,6 +32,7 @@ impl Made {
             enforcement: Enforcement::Off,
             quantum: Duration::from_millis(1),
             awake: false,
+            boundary: None,
             takes: Vec::new(),
         };
         for cpu in 0..2 {
@@ -74,7 +76,7 @@ impl Made {
             enforcement: self.enforcement,
             quantum: self.quantum,
             awake: self.awake,
-            boundary: None,
+            boundary: self.boundary,
             takes: &self.takes,
         })
     }

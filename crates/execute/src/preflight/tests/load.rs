@@ -155,6 +155,40 @@ fn what_is_too_short_to_be_policed_is_refused_with_the_number() {
     );
 }
 
+/// A quantum of 1 ms, where a change of jobs costs so many microseconds.
+#[test]
+fn what_the_dearest_changes_eat_is_warned_of_and_what_most_eat_is_refused() {
+    let us = Duration::from_micros;
+    let found = |boundary: Option<(u64, u64)>| {
+        let made = Made {
+            stages: vec![Stage {
+                quantum: Some(us(1000)),
+                ..stage("pd2", None)
+            }],
+            boundary: boundary.map(|(usual, most)| Lost {
+                usual: us(usual),
+                most: us(most),
+            }),
+            ..Made::of(&[])
+        };
+        let found = made.look();
+        let (level, seen) = of(&found, "shortest interval")[0];
+        (level, seen.to_owned())
+    };
+    let fine = (Level::Fine, "a quantum, 1ms".to_owned());
+    assert_eq!(found(None), fine);
+    assert_eq!(found(Some((500, 500))), fine);
+    let (level, seen) = found(Some((500, 501)));
+    assert_eq!(level, Level::Warn);
+    assert!(seen.contains("more than half of it here"), "{seen}");
+    let (level, seen) = found(Some((501, 4000)));
+    assert_eq!(level, Level::Refuse);
+    assert!(
+        seen.ends_with("less than 1.002ms cannot be policed from user space"),
+        "{seen}"
+    );
+}
+
 /// What is said of a name, without why.
 fn briefly<'a>(findings: &'a [Finding], name: &str) -> Vec<(Level, &'a str)> {
     let all = of(findings, name).into_iter();
