@@ -108,7 +108,7 @@ pub fn page() -> String {
     let mut page = String::from(
         "# Tests\n\n\
          The schedulability tests of `warmset check`, as they are registered. This page is made from the registry: \
-         `WARMSET_WRITE=1 cargo test -p warmset-analyze --test page` writes it anew.\n\n\
+         `WARMSET_WRITE=1 cargo test -p warmset-analyze --test all page::` writes it anew.\n\n\
          A *hard* test promises that no deadline is missed, a *soft* one that tardiness is bounded. A *sufficient* test \
          may reject a set that is schedulable, an *exact* one does not. e is the worst-case execution time of a task, p \
          its period, D its deadline, u = e/p; m is the number of processors, U the total utilization. A test asked \

@@ -1,15 +1,15 @@
 //! The tests against slow versions of themselves, and against a simulation, on random small sets.
 //!
-//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test agreement` tries a
-//! million sets.
+//!     WARMSET_RANDOM_SETS=1000000 \
+//!         cargo test --release -p warmset-analyze --test all agreement::
+//!
+//! tries a million sets.
 
-mod reference;
-
+use crate::reference::random::{count, random_set};
+use crate::reference::{self, Task, edf, is_constrained, is_feasible, simulator, soft};
 use analyze::tardiness::{compliant_vector, devi_anderson};
 use analyze::{Guarantee, NotApplicable, registry};
 use model::Duration;
-use reference::random::{count, random_set};
-use reference::{Task, edf, is_constrained, is_feasible, simulator, soft};
 
 const HARD: [&str; 8] = ["GFB", "BAK", "BCL", "BCLI", "BAR", "LOAD", "FFDBF", "RTA"];
 

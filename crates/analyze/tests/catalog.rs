@@ -211,7 +211,8 @@ fn the_guide_has_the_table_of_the_catalog() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policies.md");
     let guide = std::fs::read_to_string(path).unwrap();
     let (begin, end) = (
-        "<!-- catalog: made by `WARMSET_WRITE=1 cargo test -p warmset-analyze --test catalog` -->\n",
+        "<!-- catalog: made by `WARMSET_WRITE=1 cargo test -p warmset-analyze --test all \
+         catalog::` -->\n",
         "<!-- end -->",
     );
     let (before, rest) = guide

@@ -1,8 +1,10 @@
 //! Blocking and release jitter against a slow simulator of its own, tick by tick: no yes is
 //! disproved, no bound exceeded.
 //!
-//! `WARMSET_RANDOM_SETS=100000 cargo test --release -p warmset-analyze --test delayed` tries that
-//! many sets a test.
+//!     WARMSET_RANDOM_SETS=100000 \
+//!         cargo test --release -p warmset-analyze --test all delayed::
+//!
+//! tries that many sets a test.
 
 #[path = "delayed/simulator.rs"]
 mod simulator;

@@ -1,16 +1,16 @@
 //! The tests for global fixed priorities against slow versions of themselves, and against a
 //! simulation, on random small sets.
 //!
-//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test fixed_priority`
+//!     WARMSET_RANDOM_SETS=1000000 \
+//!         cargo test --release -p warmset-analyze --test all fixed_priority::
+//!
 //! tries a million sets.
 
-mod reference;
-
+use crate::reference::random::{count, random_set};
+use crate::reference::{Task, fixed_priority, simulator};
 use analyze::global::{gdm_density, gfp_rta};
 use analyze::uniprocessor::fixed_priority::Priority;
 use model::Duration;
-use reference::random::{count, random_set};
-use reference::{Task, fixed_priority, simulator};
 
 /// The set in the order of its deadlines.
 fn by_deadline(tasks: &[Task]) -> Vec<Task> {

@@ -13,7 +13,7 @@ fn the_page_of_tests_is_made_from_the_registry() {
     assert!(
         written == page,
         "docs/tests.md differs from the registry; write it anew with\n\
-         WARMSET_WRITE=1 cargo test -p warmset-analyze --test page"
+         WARMSET_WRITE=1 cargo test -p warmset-analyze --test all page::"
     );
     for test in registry::ALL {
         assert!(

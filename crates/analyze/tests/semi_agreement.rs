@@ -1,16 +1,16 @@
 //! The semi-partitioned algorithms against slow versions of themselves on random small sets.
 //!
-//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test semi_agreement`
+//!     WARMSET_RANDOM_SETS=1000000 \
+//!         cargo test --release -p warmset-analyze --test all semi_agreement::
+//!
 //! tries a million sets.
 
-mod reference;
-
+use crate::reference::random::{Random, count, full_set, random_set};
+use crate::reference::semi::{self, Place};
+use crate::reference::{Q, Task, whole};
 use analyze::partition::{Fit, Order};
 use analyze::semi::{edf_fm, edf_wm, nps_f, processors};
 use model::{CpuId, Duration, Timing};
-use reference::random::{Random, count, full_set, random_set};
-use reference::semi::{self, Place};
-use reference::{Q, Task, whole};
 
 /// A set of implicit deadlines in milliseconds, in nanoseconds.
 fn set(seed: u64) -> (Vec<Task>, i128) {

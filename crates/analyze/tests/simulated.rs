@@ -5,8 +5,7 @@
 //! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test simulated` tries a
 //! million sets.
 
-mod played;
-
+use crate::played::Case;
 use analyze::global::{gfp_rta, rta};
 use analyze::partition::pack::Scratch;
 use analyze::partition::{Acceptance, Fit, Order, partition};
@@ -15,7 +14,6 @@ use analyze::tardiness::{cache_aware, compliant_vector, devi_anderson};
 use analyze::uniprocessor::fixed_priority::{self, Priority, Response};
 use analyze::{Guarantee, registry};
 use model::{Assignment, Duration, Timing};
-use played::Case;
 
 fn count() -> u64 {
     let wanted = std::env::var("WARMSET_RANDOM_SETS").ok();

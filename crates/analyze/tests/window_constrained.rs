@@ -1,16 +1,16 @@
 //! Tardiness under priorities that move within windows: the bounds against their formulas, and
 //! against adversaries that do all that windows allow.
 //!
-//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test window_constrained`
+//!     WARMSET_RANDOM_SETS=1000000 \
+//!         cargo test --release -p warmset-analyze --test all window_constrained::
+//!
 //! tries a million sets.
 
-mod reference;
-
+use crate::reference::random::{Random, count, full_set, random_set};
+use crate::reference::windows::{self, Adversary, World};
+use crate::reference::{Task, is_feasible, total, whole};
 use analyze::tardiness::{cache_aware, window_constrained};
 use model::{Duration, Timing};
-use reference::random::{Random, count, full_set, random_set};
-use reference::windows::{self, Adversary, World};
-use reference::{Task, is_feasible, total, whole};
 use window_constrained::Window;
 
 fn timings(tasks: &[Task]) -> Vec<Timing> {

@@ -377,7 +377,7 @@ fn with_one_delay_for_all_the_two_rules_agree_but_for_what_nobody_can_suffer() {
         judge(
             &set(ms(1)),
             &platform,
-            &[crate::spec("p-edf")],
+            &[super::spec("p-edf")],
             Guarantee::Hard,
             costs,
         )
