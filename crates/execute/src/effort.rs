@@ -6,20 +6,17 @@
 //! shares what is left among all that is ordinary.
 
 mod alongside;
+mod program;
 pub use alongside::Alongside;
 
 use crate::clock::Timestamps;
-use crate::kernel::{self, Thread};
+use crate::kernel::Thread;
 use crate::programs::ends::How;
-use crate::programs::launch::{failed, to_standard_error};
-use crate::programs::marks::{self, MARK, Mark};
-use crate::programs::rights::{Before, Limit, Owner, Rights};
+use crate::programs::rights::Rights;
 use crate::threads::host::ThreadTeam;
 use model::{CpuId, Duration, Error, Instant, Result};
-use std::io;
-use std::os::unix::process::CommandExt;
+use program::Employment;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -58,7 +55,7 @@ impl Efforts {
     }
 
     /// Are there programs among them?
-    pub(crate) fn has_programs(&self) -> bool {
+    pub fn has_programs(&self) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter()
             .any(|(_, effort)| matches!(effort, Effort::Program { .. }))
@@ -97,7 +94,9 @@ impl Beside for InTeam<'_> {
         })
     }
     fn is_over(&self) -> bool {
-        is_over(self.team, self.horizon)
+        self.team.host.stop.load(Ordering::Acquire)
+            || self.team.ending.load(Ordering::Acquire)
+            || self.team.now() >= self.horizon
     }
     fn stop(&self) -> &AtomicBool {
         &self.team.host.stop
@@ -157,23 +156,24 @@ impl RunningEfforts {
                                 ended,
                             });
                     };
+                    let beside = InTeam {
+                        team: &team,
+                        horizon,
+                    };
                     match effort {
-                        Effort::Work(work) => {
-                            let beside = InTeam {
-                                team: &team,
-                                horizon,
-                            };
-                            match work_on(&beside, work, &cpus) {
-                                Ok((executed, rounds)) => end(executed, rounds, None),
-                                Err(e) => team.fail(e.at(format!("best effort {name}"))),
-                            }
-                        }
+                        Effort::Work(work) => match work_on(&beside, work, &cpus) {
+                            Ok((executed, rounds)) => end(executed, rounds, None),
+                            Err(e) => team.fail(e.at(format!("best effort {name}"))),
+                        },
                         Effort::Program { command, rights } => {
-                            let owner = Owner {
-                                run: team.host.board.number(),
-                                number: Some((team.host.workers.len() + index) as u32),
+                            let employment = Employment {
+                                run: &*team,
+                                beside: &beside,
+                                number: (team.host.workers.len() + index) as u32,
+                                mark: &mark,
+                                cpus: &cpus,
                             };
-                            match run(&team, &command, &rights, &cpus, horizon, &mark, owner) {
+                            match employment.of(&command, &rights) {
                                 Ok((executed, ended)) => end(executed, 0, ended),
                                 Err(e) => team.fail(e.at(format!("best effort {name}"))),
                             }
@@ -202,12 +202,6 @@ impl RunningEfforts {
         done.sort_by(|a, b| a.name.cmp(&b.name));
         done
     }
-}
-
-fn is_over(team: &ThreadTeam, horizon: Instant) -> bool {
-    team.host.stop.load(Ordering::Acquire)
-        || team.ending.load(Ordering::Acquire)
-        || team.now() >= horizon
 }
 
 /// Waits for the first release. False: the run is over before.
@@ -248,115 +242,4 @@ fn work_on(
     });
     // What it says of itself went to standard error.
     catch_unwind(all).map_err(|_| Error::new("its work panicked").remedy("correct it"))
-}
-
-/// How often it is looked whether a program has ended.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(5);
-/// How long it has to end when it is told to.
-const GRACE: u64 = 1_000_000_000;
-
-fn run(
-    team: &ThreadTeam,
-    words: &[String],
-    rights: &Rights,
-    cpus: &[CpuId],
-    horizon: Instant,
-    mark: &str,
-    owner: Owner,
-) -> Result<(Duration, Option<How>)> {
-    if !await_release(&InTeam { team, horizon }) {
-        return Ok((Duration::ZERO, None));
-    }
-    let (first, arguments) = words
-        .split_first()
-        .ok_or_else(|| Error::new("no program is named"))?;
-    let failed = |doing: &str, e: &io::Error| failed(doing, words, e);
-    let out = to_standard_error().map_err(|e| failed("redirect the output of", &e))?;
-    // It is never at real-time priority: its limits only say whose it is.
-    let limit = Limit::new(Duration::ZERO, owner.number.unwrap_or(0), owner.run);
-    let before = Before::new(rights, limit, team.host.board.group())?;
-    let mut command = Command::new(first);
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(out)
-        .env(MARK, mark)
-        .process_group(0);
-    let cpus = cpus.to_vec();
-    before.apply(&mut command, move || Thread::current().confine(&cpus));
-    let process = {
-        let mut hired = team
-            .host
-            .hired
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let child = command.spawn().map_err(|e| failed("start", &e))?;
-        hired.push(child.id() as i32);
-        child.id() as i32
-    };
-    let came = see_to(team, process, horizon, mark, owner);
-    let mut hired = team
-        .host
-        .hired
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    hired.retain(|other| *other != process);
-    Ok(came)
-}
-
-/// Waits until a program ends or the run does, and ends it then. Its processor time, and how it
-/// ended before the run did.
-fn see_to(
-    team: &ThreadTeam,
-    process: i32,
-    horizon: Instant,
-    mark: &str,
-    owner: Owner,
-) -> (Duration, Option<How>) {
-    while !is_over(team, horizon) {
-        if let Some((status, time)) = ended(process) {
-            let how = match libc::WIFEXITED(status) {
-                true => How::Exited(libc::WEXITSTATUS(status)),
-                false => How::Signal(libc::WTERMSIG(status)),
-            };
-            kill_rest(mark, owner);
-            return (time, Some(how));
-        }
-        std::thread::sleep(LOOK);
-    }
-    let until = kernel::monotonic() + GRACE;
-    let mut signal = libc::SIGTERM;
-    // What it used up to here counts, not what its end takes.
-    let used = sys::clock::of_process(process);
-    let mut told = 0;
-    loop {
-        // Once to end; to be killed as long as anybody is there.
-        if signal != std::mem::replace(&mut told, signal) || signal == libc::SIGKILL {
-            // A group of our own making, whose first process is not waited for yet.
-            kernel::kill_group(process, signal);
-        }
-        if let Some((_, time)) = ended(process) {
-            kill_rest(mark, owner);
-            return (time.max(Duration::from_nanos(used)), None);
-        }
-        if kernel::monotonic() >= until {
-            signal = libc::SIGKILL;
-        }
-        std::thread::sleep(LOOK);
-    }
-}
-
-/// Kills what a program has left behind.
-fn kill_rest(mark: &str, owner: Owner) {
-    let text = format!("{MARK}={mark}\0");
-    let mark = Mark {
-        text: text.as_bytes(),
-        owner,
-    };
-    marks::signal_marked(mark, None, libc::SIGKILL, |_| ());
-}
-
-/// Has a child ended? Its status and its processor time, if so; it is waited for then.
-fn ended(process: i32) -> Option<(i32, Duration)> {
-    sys::process::ended(process).map(|(status, nanos)| (status, Duration::from_nanos(nanos)))
 }

@@ -4,9 +4,11 @@
 //! that somebody else has started; [`program`] is what dispatchers do to one, by way of its
 //! [`family`] of threads; [`sentinel`] finds out that one sleeps; [`pages`] are shared with those
 //! that were written for it. A [`run`] is what they belong to: that of the engine of this crate, or
-//! one that is carried out [`elsewhere`]. By [`marks`], [`rights`] and [`leftovers`] nothing
+//! one that is carried out [`elsewhere`], where others tell programs that are [`asking`] of their
+//! jobs. By [`marks`], [`rights`] and [`leftovers`] nothing
 //! survives a run.
 
+pub(crate) mod asking;
 pub(crate) mod elsewhere;
 pub(crate) mod ends;
 pub(crate) mod family;

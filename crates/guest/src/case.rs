@@ -3,7 +3,7 @@
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
 //! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME] [peers=yes]
-//! [programs=N] [maps=yes]`: the set is
+//! [programs=N] [beyond=yes] [asks=yes] [maps=yes]`: the set is
 //! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
 //! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`,
 //! each task by itself; or the name of a file of the guest. Each task has a working set of that
@@ -21,6 +21,8 @@
 //! `gap`; into the first one `burst` bytes at once, too. With `peers` it is told how long releases
 //! take, of the same set from user space and of cyclictest as well. The first `programs` tasks are
 //! programs: one of several threads and processes, one that sleeps again and again, one that ends.
+//! With `asks` they ask for their jobs, and every third one joins from outside.
+//! With `beyond` they go on beyond their budgets, in time that no job needs, and have to get it.
 //! With `maps` jobs map and unmap memory all the time, so that they are preempted with what every
 //! thread of their process needs to go on, and to end.
 
@@ -77,6 +79,10 @@ pub struct Case {
     pub gap: Option<Duration>,
     /// So many tasks are programs.
     pub programs: u32,
+    /// They go on beyond their budgets.
+    pub beyond: bool,
+    /// They ask for their jobs.
+    pub asks: bool,
     /// Jobs map and unmap memory.
     pub maps: bool,
     /// How long the kernel lets a thread wait, where that is not what it always does.
@@ -128,6 +134,8 @@ fn one(line: &str) -> Result<Case> {
         later: None,
         peers: false,
         programs: 0,
+        beyond: false,
+        asks: false,
         maps: false,
     };
     for word in words {
@@ -152,6 +160,8 @@ fn one(line: &str) -> Result<Case> {
             Some(("triggers", tasks)) => case.triggers = tasks.parse().map_err(|_| bad())?,
             Some(("peers", "yes")) => case.peers = true,
             Some(("maps", "yes")) => case.maps = true,
+            Some(("beyond", "yes")) => case.beyond = true,
+            Some(("asks", "yes")) => case.asks = true,
             Some(("programs", tasks)) => case.programs = tasks.parse().map_err(|_| bad())?,
             Some(("gap", time)) => case.gap = Some(time.parse()?),
             Some(("burst", count)) => case.burst = count.parse().map_err(|_| bad())?,

@@ -3,6 +3,7 @@
 use crate::archive;
 use crate::case;
 use crate::ordinary::Look;
+use crate::programs;
 use model::watch::Silent;
 use model::{Error, Result};
 use partition::client::Connection;
@@ -27,7 +28,8 @@ struct Call {
     /// The set, as a case has it, or as a file has it; empty: the call has none.
     set: &'static str,
     /// Its words; `SET` and `TRACE` stand for the names of files, `EFFORTS` for that of the set with
-    /// best-effort work, `OUT` for that of a directory, `COLORS` for the socket of a memory server.
+    /// best-effort work, `OUT` for that of a directory, `COLORS` for the socket of a memory server,
+    /// `DOOR` for one by which a program joins that is started beside it.
     line: &'static str,
     /// Exit statuses that are well.
     status: &'static [i32],
@@ -45,7 +47,7 @@ const PROGRAMS: &str = r#"
 name = "crowd"
 wcet = "3ms"
 period = "20ms"
-workload = { exec = ["/init", "program", "crowd"] }
+workload = { exec = ["/init", "program", "crowd"], beyond_budget = "best-effort" }
 [[task]]
 name = "naps"
 wcet = "2ms"
@@ -55,6 +57,34 @@ workload = { exec = ["/init", "program", "naps"] }
 name = "thread"
 wcet = "4ms"
 period = "30ms"
+"#;
+
+/// Programs that ask for their jobs, one of which somebody else starts.
+const ASKS: &str = r#"
+[[task]]
+name = "asks"
+wcet = "3ms"
+period = "20ms"
+workload = { program = ["/init", "program", "asks", "2000000"] }
+[[task]]
+name = "joins"
+wcet = "2ms"
+period = "15ms"
+workload = { kind = "join" }
+[[task]]
+name = "thread"
+wcet = "4ms"
+period = "30ms"
+"#;
+
+/// A thread and a program that fill what jobs leave.
+const EFFORTS: &str = r#"
+[[best_effort]]
+name = "fill"
+workload = { kind = "spin" }
+[[best_effort]]
+name = "more"
+workload = { exec = ["/init", "program", "crowd"] }
 "#;
 
 /// A program that comes to its end, and nothing else.
@@ -75,7 +105,7 @@ period = "20ms"
 workload = { exec = ["/init", "program", "no such kind"] }
 "#;
 
-const CALLS: [Call; 14] = [
+const CALLS: [Call; 15] = [
     Call {
         name: "platform",
         set: "",
@@ -127,6 +157,14 @@ const CALLS: [Call; 14] = [
         says: &["by the kernel's scheduler", "ended when it was told to"],
     },
     Call {
+        name: "run-asks",
+        set: ASKS,
+        line: "run SET --engine kernel --policy g-edf --for 500ms --jobs-end clock \
+               --socket DOOR --trace TRACE",
+        status: &[0],
+        says: &["by the kernel's scheduler", "ended when it was told to"],
+    },
+    Call {
         name: "run-programs-end",
         set: ENDS,
         line: "run SET --engine kernel --policy p-edf --for 60s --format json --tolerance 6ms \
@@ -147,7 +185,7 @@ const CALLS: [Call; 14] = [
         line: "run EFFORTS --engine kernel --policy g-edf --for 500ms --jobs-end clock \
                --tolerance 2ms --trace TRACE",
         status: &[0],
-        says: &["by the kernel's scheduler", "best effort"],
+        says: &["by the kernel's scheduler", "best effort", "fill", "more"],
     },
     // The same from user space, to see latencies side by side. Whether all of its deadlines are met
     // where processors are emulated one after another is no matter of this test.
@@ -216,6 +254,7 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
     serve_colors()?;
     let mut results = String::new();
     for call in &CALLS {
+        std::thread::sleep(crate::init::BEFORE);
         let begun = Instant::now();
         let said = one(call).and_then(|()| look.again());
         let line = match said {
@@ -237,6 +276,8 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
     archive::write(port, "commands.result", results.as_bytes()).map_err(broken)
 }
 
+/// The socket by which a program joins.
+const DOOR: &str = "/out/door";
 /// The socket of a memory server.
 const COLORS: &str = "/run/colors.sock";
 /// The colors of its memory, and the tiles of each.
@@ -288,7 +329,7 @@ fn one(call: &Call) -> Result<()> {
             }
         };
         if call.line.contains("EFFORTS") {
-            text += "\n[[best_effort]]\nname = \"fill\"\nworkload = { kind = \"spin\" }\n";
+            text += EFFORTS;
         }
         fs::write(&set, text).map_err(|e| Error::io(&set, "write it", &e))?;
     }
@@ -297,10 +338,16 @@ fn one(call: &Call) -> Result<()> {
         "TRACE" => trace_of(call),
         "OUT" => directory_of(call),
         "COLORS" => COLORS.to_owned(),
+        "DOOR" => DOOR.to_owned(),
         word => word.to_owned(),
     });
+    let joins = match call.line.contains("DOOR") {
+        true => Some(programs::start_joining(DOOR, "joins", "1000000")?),
+        false => None,
+    };
     let output = (Command::new(WARMSET).args(words).output())
         .map_err(|e| Error::io(WARMSET, "start it", &e))?;
+    joins.map_or(Ok(()), programs::end_joining)?;
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     for line in said.lines().filter(|line| line.starts_with(LATENCY)) {
         println!("guest: warmset: {}: {line}", call.name);

@@ -8,11 +8,11 @@ use crate::latency;
 use crate::maps::{self, Maps};
 use crate::ordinary::{Look, Waits};
 use crate::outside;
-use crate::programs;
+use crate::programs::{self, Company};
 use crate::rounds;
 use crate::triggers::{Counting, Events};
 use analyze::assign::{self, How};
-use execute::Triggers;
+use execute::{Efforts, Triggers};
 use kernel::plan::Given;
 use kernel::quanta::Machines;
 use machine::Machine;
@@ -48,6 +48,9 @@ const TO_END: Duration = Duration::from_millis(500);
 const COME_IN: Duration = Duration::from_millis(40);
 /// So long before a release dispatchers of idle processors are up, where they are.
 const EARLY: Duration = Duration::from_micros(100);
+/// How long before each case nothing happens. What the program of the case before had, the kernel
+/// gives back a while later, in threads that go before jobs.
+pub(crate) const BEFORE: std::time::Duration = std::time::Duration::from_secs(1);
 /// How long a process may take to come to its end, besides its horizon.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -74,6 +77,7 @@ fn all() -> Result<()> {
     let broken = |e: std::io::Error| Error::io(PORT, "write to the port", &e);
     let look = Look::first()?;
     for case in cases()? {
+        std::thread::sleep(BEFORE);
         let begun = Instant::now();
         let said = watched(&case, &look);
         let (what, file) = match &said {
@@ -343,8 +347,9 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
     let mut sink = Counting::new(file, &set);
     let events = Events::begin(case, &set)?;
     let works = works(case, &set).into_iter().enumerate();
+    let company = Company::begin(case, &set)?;
     let performers = works.map(|(task, work)| {
-        programs::performer(case, TaskId(task as u32), (harm.work)(task, work))
+        company.performer(case, &set, TaskId(task as u32), (harm.work)(task, work))
     });
     let performers = performers.collect::<Vec<_>>();
     let settings = kernel::Settings {
@@ -355,6 +360,7 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
         patience: harm.patience,
         ring: (case.ring).map_or(kernel::Settings::default().ring, |ring| ring.get() as u32),
         surroundings: None,
+        best_effort: Efforts::default(),
     };
     let outcome = kernel::run(
         plan,
@@ -366,6 +372,7 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
         |_| {},
     )?;
     let end = outcome.origin + outcome.end.nanos();
+    company.end()?;
     let since = Duration::from_nanos(monotonic().saturating_sub(end));
     sink.file.finish()?;
     events.end(&outcome.triggers, &sink.releases)?;

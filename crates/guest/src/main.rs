@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "init")]
         ["run", case] => guest::init::run(case).map(|()| true),
         #[cfg(feature = "init")]
-        [guest::programs::WORD, kind] => guest::programs::be(kind).map(|()| true),
+        [guest::programs::WORD, ref words @ ..] => guest::programs::be(words).map(|()| true),
         #[cfg(feature = "init")]
         ["round", seed, number] => guest::rounds::round(seed, number).map(|()| true),
         _ => Err(Error::new("no such call").remedy(USAGE)),

@@ -3,12 +3,16 @@
 //! executed.
 
 use crate::case::Case;
-use execute::{Launch, Manner, Performer, Rights};
+use crate::init;
+use execute::{JoinSocket, Launch, Manner, Performer, Rights};
+use machine::process::of_children;
 use model::{Beyond, Duration, Error, Result, TaskId, TaskSet};
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command};
+use std::sync::Arc;
 use std::time::Instant;
+use warmset_task::Task;
 use workload::Work;
 
 /// The word by which this program becomes one.
@@ -20,46 +24,167 @@ const WORKS: Duration = Duration::from_micros(700);
 const SLEEPS: std::time::Duration = std::time::Duration::from_millis(3);
 /// After so much processor time one comes to its end.
 const ENDS: Duration = Duration::from_millis(20);
+/// How long one that joins waits for the door, and how long it has to go when the run is over.
+const TO_JOIN: std::time::Duration = std::time::Duration::from_secs(10);
+const TO_LEAVE: Duration = Duration::from_secs(2);
 /// How long a watchdog has for them.
 const TO_BE_KILLED: std::time::Duration = std::time::Duration::from_secs(2);
 /// What they use before the run, and what clocks of hundredths of a second leave out.
 const SLACK: Duration = Duration::from_millis(100);
 
-/// Who does the jobs of a task: a program, if it is one of the first so many, or this work.
-pub(crate) fn performer(case: &Case, task: TaskId, work: Box<dyn Work>) -> Performer {
-    if task.0 >= case.programs {
-        return Performer::Work(work);
+/// The programs of a case.
+#[derive(Default)]
+pub(crate) struct Company {
+    /// Where those come in that join from outside, and their processes.
+    door: Option<Arc<JoinSocket>>,
+    joining: Vec<Child>,
+}
+
+impl Company {
+    /// Starts those that join from outside: every third of those that ask for their jobs.
+    ///
+    /// # Errors
+    /// One of them cannot be started.
+    pub fn begin(case: &Case, set: &TaskSet) -> Result<Self> {
+        if !case.asks || case.programs < 3 {
+            return Ok(Self::default());
+        }
+        let path = format!("/out/{}.door", case.name);
+        let door = JoinSocket::at(&path, None)?;
+        let mut joining = Vec::new();
+        for task in set.ids().filter(|task| joins(case, *task)) {
+            let (name, length) = (set.name(task), length(case, set, task));
+            joining.push(start_joining(&path, &name, &length)?);
+        }
+        Ok(Company {
+            door: Some(Arc::new(door)),
+            joining,
+        })
     }
-    let kind = KINDS[task.index() % KINDS.len()];
-    let command = ["/init", WORD, kind].map(str::to_owned).to_vec();
-    Performer::Program(Launch {
-        command,
-        manner: Manner::Unmodified(Beyond::Hold),
-        rights: Rights::Kept,
-        output: None,
-    })
+
+    /// Who does the jobs of a task: a program, if it is one of the first so many, or this work.
+    pub fn performer(
+        &self,
+        case: &Case,
+        set: &TaskSet,
+        task: TaskId,
+        work: Box<dyn Work>,
+    ) -> Performer {
+        if task.0 >= case.programs {
+            return Performer::Work(work);
+        }
+        if let Some(door) = self.door.as_ref().filter(|_| joins(case, task)) {
+            return Performer::Outside(Arc::clone(door));
+        }
+        let kind = KINDS[task.index() % KINDS.len()];
+        let words = match case.asks {
+            true => vec!["asks".to_owned(), length(case, set, task)],
+            false => vec![kind.to_owned()],
+        };
+        let command = ["/init", WORD].map(str::to_owned).into_iter();
+        Performer::Program(Launch {
+            command: command.chain(words).collect(),
+            manner: match (case.asks, case.beyond) {
+                (true, _) => Manner::Written,
+                (false, true) => Manner::Unmodified(Beyond::BestEffort),
+                (false, false) => Manner::Unmodified(Beyond::Hold),
+            },
+            rights: Rights::Kept,
+            output: None,
+        })
+    }
+
+    /// The run is over: those that have joined from outside go on, and come to their ends well.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn end(self) -> Result<()> {
+        self.joining.into_iter().try_for_each(end_joining)
+    }
+}
+
+/// Starts a program that joins a run by this door as the task of this name, for jobs of so many
+/// nanoseconds.
+///
+/// # Errors
+/// It cannot be started.
+pub(crate) fn start_joining(door: &str, name: &str, length: &str) -> Result<Child> {
+    let words = [WORD, "joins", door, name, length];
+    let child = Command::new("/init").args(words).spawn();
+    child.map_err(|e| Error::io("/init", "start it", &e))
+}
+
+/// The run is over, and a program that has joined it comes to its end well.
+///
+/// # Errors
+/// It does not.
+pub(crate) fn end_joining(mut child: Child) -> Result<()> {
+    let status = init::ended(&mut child, TO_LEAVE);
+    if status.is_some_and(|status| status.success()) {
+        return Ok(());
+    }
+    let _ = child.kill();
+    let how = status.map_or("does not end".to_owned(), |status| status.to_string());
+    Err(Error::new(format!("a program that has joined: {how}")))
+}
+
+fn joins(case: &Case, task: TaskId) -> bool {
+    task.0 < case.programs && task.index() % 3 == 2
+}
+
+/// How long a job of a program executes that asks for its jobs, in nanoseconds.
+fn length(case: &Case, set: &TaskSet, task: TaskId) -> String {
+    let (wcet, part) = (set.timings()[task.index()].wcet.nanos(), case.execution);
+    (u128::from(wcet) * u128::from(part.num()) / u128::from(part.den())).to_string()
 }
 
 /// Is what this is called to be.
 ///
 /// # Errors
-/// There is no such program.
-pub fn be(kind: &str) -> Result<()> {
-    match kind {
+/// There is no such program; it cannot join.
+pub fn be(words: &[&str]) -> Result<()> {
+    match words {
         // Three threads of two processes want all the time that there is.
-        "crowd" => {
+        ["crowd"] => {
             std::thread::spawn(|| work(Duration::MAX));
             let child = Command::new("/init").args([WORD, "alone"]).spawn();
             child.map_err(|e| Error::io("/init", "start it", &e))?;
             work(Duration::MAX);
         }
-        "alone" => work(Duration::MAX),
-        "naps" => loop {
+        ["alone"] => work(Duration::MAX),
+        ["naps"] => loop {
             work(WORKS);
             std::thread::sleep(SLEEPS);
         },
-        "ends" => work(ENDS),
-        _ => return Err(Error::new(format!("there is no program `{kind}`"))),
+        ["ends"] => work(ENDS),
+        ["asks", length] => serve(
+            Task::join().map_err(|e| Error::io("the run", "join it", &e))?,
+            length,
+        )?,
+        ["joins", door, name, length] => serve(join(door, name)?, length)?,
+        _ => return Err(Error::new(format!("there is no program `{words:?}`"))),
+    }
+    Ok(())
+}
+
+/// Joins a run that is about to make this door.
+fn join(door: &str, name: &str) -> Result<Task> {
+    let late = Instant::now() + TO_JOIN;
+    loop {
+        match Task::join_at(door, name) {
+            Ok(task) => return Ok(task),
+            Err(e) if Instant::now() > late => return Err(Error::io(door, "join a run", &e)),
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Does one job after the other, each of so many nanoseconds.
+fn serve(mut task: Task, length: &str) -> Result<()> {
+    let length = length.parse().map(Duration::from_nanos);
+    let length = length.map_err(|e| Error::new(format!("no length: {e}")))?;
+    while task.wait().is_some() {
+        work(length);
     }
     Ok(())
 }
@@ -101,7 +226,8 @@ fn one_left() -> Option<PathBuf> {
 
 /// The run is over, and its programs have been waited for: they have executed what the trace says
 /// of their jobs, by task, and nothing besides, but at most all that there was in the time since
-/// its end. What had no job had no processor.
+/// its end. What had no job had no processor; where the case says that programs go on beyond their
+/// budgets, they had at least half of the time that no job needed.
 ///
 /// # Errors
 /// They have not.
@@ -119,28 +245,25 @@ pub(crate) fn agree(
     let timings = &set.timings()[..case.programs as usize];
     let last: u64 = timings.iter().map(|timing| timing.wcet.nanos()).sum();
     let slack = SLACK.saturating_add(Duration::from_nanos(last));
-    let used = of_children()?;
+    let (used, switches) = of_children();
     let told = Duration::from_nanos(executed[..case.programs as usize].iter().sum());
     println!(
-        "guest: {}: programs used {used}, their jobs executed {told}; it ended {since} ago",
+        "guest: {}: programs used {used}, their jobs executed {told}, {switches} switches; \
+         it ended {since} ago",
         case.name
     );
-    let after = Duration::from_nanos(since.nanos() * cpus).saturating_add(slack);
-    if told.is_zero() || used > told.saturating_add(after) || used.saturating_add(slack) < told {
+    let mut after = Duration::from_nanos(since.nanos() * cpus).saturating_add(slack);
+    let mut least = told;
+    if case.beyond {
+        let jobs: u64 = executed.iter().sum();
+        let free = (case.horizon.nanos() * cpus).saturating_sub(jobs);
+        after = after.saturating_add(Duration::from_nanos(free));
+        least = told.saturating_add(Duration::from_nanos(free / 2));
+    }
+    if told.is_zero() || used > told.saturating_add(after) || used.saturating_add(slack) < least {
         return Err(Error::new(format!(
             "programs used {used} of processors, and their jobs executed {told}"
         )));
     }
     Ok(())
-}
-
-/// The processor time of all children that have been waited for, in hundredths of a second.
-fn of_children() -> Result<Duration> {
-    let path = "/proc/self/stat";
-    let text = fs::read_to_string(path).map_err(|e| Error::io(path, "read it", &e))?;
-    // The name, in parentheses, is the second field; these are the 16th and 17th.
-    let fields = text.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    let ticks = fields.split(' ').skip(13).take(2);
-    let ticks: u64 = ticks.filter_map(|field| field.parse::<u64>().ok()).sum();
-    Ok(Duration::from_millis(10 * ticks))
 }

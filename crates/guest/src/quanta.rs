@@ -11,11 +11,12 @@
 //!
 //! - Between boundaries nobody decides: a job that leaves its processor before its end was chosen
 //!   for all quanta up to the boundary before that.
-//! - A job that ends after what the policy was told and before its choice has arrived everywhere
-//!   may
-//!   have been chosen or not, unless its processor has another job in that quantum. Whether it was is
-//!   what the simulator says; where it says that it was not, that counts as too close to
-//!   tell.
+//! - A job that ends after what the policy was told and before its choice has arrived everywhere may
+//!   have been chosen or not, unless its processor has another job in that quantum. Whether it was
+//!   is what the simulator says; where it says that it was not, that counts as too close to tell.
+//! - Where something of another class has a processor until the next boundary, a choice never
+//!   arrives there, and the trace says no more than that one was on its way. Which job it was is what
+//!   the simulator says; that counts as too close to tell, too.
 //!
 //! Periods have to be whole quanta: no release lies between a boundary and the moment of which the
 //! policy was told.
@@ -83,6 +84,29 @@ fn exact(until: Instant, quantum: Duration) -> Vec<Boundary> {
         .collect()
 }
 
+/// By boundary, to how many processors its choice never came: it was on its way there from the
+/// boundary to the next one, at least.
+fn lost(events: &[Event], boundaries: &[Boundary]) -> Vec<usize> {
+    let mut lost = vec![0; boundaries.len()];
+    let mut sent: BTreeMap<u32, Instant> = BTreeMap::new();
+    for event in events {
+        let Some(cpu) = event.cpu() else { continue };
+        if event.overhead_kind() != Some(Overhead::IpiLatency) {
+            continue;
+        }
+        if event.kind == EventKind::OverheadBegin {
+            sent.entry(cpu.0).or_insert(event.time);
+        } else if let Some(from) = sent.remove(&cpu.0) {
+            let first = boundaries.partition_point(|b| b.chosen < from);
+            let over = boundaries.partition_point(|b| b.chosen <= event.time);
+            for place in lost.iter_mut().take(over.saturating_sub(1)).skip(first) {
+                *place += 1;
+            }
+        }
+    }
+    lost
+}
+
 fn stays(events: &[Event]) -> Vec<Stay> {
     let (mut open, mut stays) = (BTreeMap::<Name, Stay>::new(), Vec::new());
     for event in events {
@@ -117,8 +141,16 @@ struct Chosen {
     doubtful: BTreeSet<(usize, Name)>,
 }
 
-/// `denied`: doubtful ones that were not.
-fn chosen(events: &[Event], boundaries: &[Boundary], denied: &BTreeSet<(usize, Name)>) -> Chosen {
+/// What the simulator says of that which the run does not tell.
+#[derive(Default)]
+struct Told {
+    /// Doubtful jobs that were not chosen.
+    denied: BTreeSet<(usize, Name)>,
+    /// Jobs that were, and to whose processor that never came.
+    granted: BTreeSet<(usize, Name)>,
+}
+
+fn chosen(events: &[Event], boundaries: &[Boundary], told: &Told) -> Chosen {
     let stays = stays(events);
     // The last choice that was in effect at a moment; `None`: it was before the first one.
     let choice_at = |at: Instant| {
@@ -170,10 +202,35 @@ fn chosen(events: &[Event], boundaries: &[Boundary], denied: &BTreeSet<(usize, N
             choice.insert(stay.name);
         }
     }
-    for (choice, name) in denied {
+    for (choice, name) in &told.denied {
         jobs[*choice].remove(name);
     }
+    for (choice, name) in &told.granted {
+        jobs[*choice].insert(*name);
+    }
     Chosen { jobs, doubtful }
+}
+
+impl Told {
+    /// Believes the simulator (`wanted`) where the run says nothing, at the first such boundary.
+    /// Returns whether there was one.
+    fn learn(&mut self, ran: &Chosen, wanted: &[BTreeSet<Name>], lost: &[usize]) -> bool {
+        for (choice, (mine, wanted)) in ran.jobs.iter().zip(wanted).enumerate() {
+            let of_choice = (choice, (0, 0))..(choice + 1, (0, 0));
+            // One that was denied is there no more.
+            let denied = ran.doubtful.range(of_choice.clone());
+            let denied = denied.filter(|(_, name)| mine.contains(name) && !wanted.contains(name));
+            if let Some(first) = denied.into_iter().next() {
+                return self.denied.insert(*first);
+            }
+            if self.granted.range(of_choice).count() < lost[choice]
+                && let Some(name) = wanted.difference(mine).next()
+            {
+                return self.granted.insert((choice, *name));
+            }
+        }
+        false
+    }
 }
 
 /// Simulates what ran: each job takes as many quanta as it was chosen for.
@@ -213,25 +270,22 @@ pub fn compare(
     most: usize,
 ) -> Result<Compared> {
     let mine = boundaries(real, quantum);
-    let mut denied = BTreeSet::new();
+    let lost = lost(real, &mine);
+    let mut told = Told::default();
     let (ran, wanted) = loop {
-        let ran = chosen(real, &mine, &denied);
+        let ran = chosen(real, &mine, &told);
         let events = simulated(header, real, quantum, &ran)?;
         let end = events.last().map_or(Instant::ZERO, |event| event.time);
-        let wanted = chosen(&events, &exact(end, quantum), &BTreeSet::new()).jobs;
-        let not_wanted = |(choice, name): &&(usize, Name)| {
-            !denied.contains(&(*choice, *name))
-                && wanted.get(*choice).is_some_and(|jobs| !jobs.contains(name))
-        };
+        let wanted = chosen(&events, &exact(end, quantum), &Told::default()).jobs;
         // One after the other: each changes what comes later.
-        match ran.doubtful.iter().find(not_wanted).copied() {
-            Some(first) => denied.insert(first),
-            None => break (ran.jobs, wanted),
-        };
+        if !told.learn(&ran, &wanted, &lost) {
+            break (ran.jobs, wanted);
+        }
     };
+    let all = told.denied.iter().chain(&told.granted);
     let mut compared = Compared {
         what: "quanta",
-        close: denied.iter().filter(|(choice, _)| *choice < most).count(),
+        close: all.filter(|(choice, _)| *choice < most).count(),
         ..Compared::default()
     };
     // The last quantum is not over.
@@ -360,6 +414,38 @@ mod tests {
     }
 
     #[test]
+    fn a_choice_that_never_came_to_its_processor_is_what_the_simulator_says() {
+        let (header, mut events) = run();
+        let begun = events.iter().find(|event| {
+            let of_job = |e: &&Event| (e.task, e.job) == (event.task, event.job);
+            let ends = |e: &Event| e.kind == EventKind::Completion;
+            let end = events.iter().filter(of_job).find(|e| ends(e));
+            event.kind == EventKind::Start
+                && event.time > us(10_000)
+                && end.is_some_and(|end| end.time.since(event.time) > QUANTUM)
+        });
+        let begun = *begun.expect("a job that begins with a whole quantum");
+        // Its processor is another's for that quantum.
+        let boundary = begun.time.nanos() / QUANTUM.nanos();
+        let (sent, over) = (us(boundary * 1000 + 20), us(boundary * 1000 + 1020));
+        for event in events.iter_mut().filter(|event| **event == begun) {
+            event.time = over + Duration::from_micros(10);
+        }
+        let compared = |events: &[Event]| {
+            let mut events = events.to_vec();
+            events.sort_by_key(|event| event.time);
+            compare(&header, &events, QUANTUM, 500).unwrap()
+        };
+        assert!(!compared(&events).different.is_empty());
+        let (cpu, way) = (begun.cpu().unwrap(), Overhead::IpiLatency);
+        events.push(Event::overhead_begin(sent, cpu, way, None));
+        events.push(Event::overhead_end(over, cpu, way, None));
+        let compared = compared(&events);
+        assert_eq!(compared.different, Vec::<String>::new());
+        assert_eq!(compared.close, 1);
+    }
+
+    #[test]
     fn a_job_that_ends_before_its_choice_takes_effect_may_have_been_chosen() {
         let (cpu, task) = (CpuId(0), TaskId(0));
         let choice = |at: u64| {
@@ -376,7 +462,11 @@ mod tests {
         events.insert(4, ended);
         events.extend(choice(2000));
         let of = |events: &[Event], denied: &BTreeSet<(usize, Name)>| {
-            chosen(events, &boundaries(events, QUANTUM), denied)
+            let told = Told {
+                denied: denied.clone(),
+                ..Told::default()
+            };
+            chosen(events, &boundaries(events, QUANTUM), &told)
         };
         let none = BTreeSet::new();
         let all = of(&events, &none);

@@ -5,7 +5,7 @@
 //! have no job. Where all have one for longer than [`PATIENCE`], a guard makes it an ordinary thread
 //! for once, and it takes the events and puts off what is made of them.
 
-use crate::surroundings::SCHED_EXT;
+use crate::class;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -54,7 +54,7 @@ impl Behind {
     fn go_back(&self) {
         if self.guard.is_some() {
             // Where it is refused, it stays ordinary.
-            let _ = sys::scheduling::set(0, SCHED_EXT, 0);
+            let _ = class::come_in();
         }
     }
 

@@ -4,26 +4,25 @@
 //! between their jobs; so nobody stops them, and nobody has to know how many there are. What is
 //! done so that none survives is the engine's in user space ([`execute::Programs`]).
 
+use crate::class;
+use crate::engine::refused;
 use crate::outcome::Settings;
-use crate::surroundings::SCHED_EXT;
+use crate::plan::Carried;
 use crate::worker::Shared;
-use execute::{Kept, Launch, Manner, Performer, ProgramEnd, Programs};
+use execute::{
+    Alongside, Asking, Beside, Cast, Done, Efforts, Kept, Manner, Performer, ProgramEnd, Programs,
+};
 use model::watch::Watch;
-use model::{Beyond, Duration, Error, Result, TaskId, TaskSet};
+use model::{CpuId, Duration, Error, Result, TaskId, TaskSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use workload::Work;
 
-/// Who does the jobs of which task.
-type Given<T> = Vec<(TaskId, T)>;
-/// Threads of this process, and programs.
-type Split = (Given<Box<dyn Work>>, Given<Launch>);
-
 /// How often they are looked after.
 const EVERY: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// The programs of a run; none where no task has one.
+/// The programs of a run, and its best-effort work; none where no task has one.
 #[derive(Debug)]
 pub(crate) struct Company {
     /// `None`: there are none, or the keeper has them.
@@ -32,6 +31,8 @@ pub(crate) struct Company {
     state: Arc<State>,
     /// Are all tasks programs?
     are_all: bool,
+    /// What fills the time that jobs leave, and what tells it that the run is over.
+    efforts: Option<(Alongside, Arc<Shared>)>,
 }
 
 /// What the thread that looks after them shares with the run.
@@ -43,62 +44,62 @@ struct State {
     ended: AtomicBool,
 }
 
+/// What threads of this process do, by task.
+pub(crate) type Works = Vec<(TaskId, Box<dyn Work>)>;
+
 /// Tells threads of this process from programs.
-///
-/// # Errors
-/// A program asks for its jobs, or is to go on beyond its budget.
-pub(crate) fn split(performers: Vec<Performer>, set: &TaskSet) -> Result<Split> {
-    let (mut works, mut launches) = (Vec::new(), Vec::new());
+pub(crate) fn split(performers: Vec<Performer>, set: &TaskSet, efforts: &Efforts) -> (Works, Cast) {
+    let mut works = Vec::new();
+    let mut cast = Cast {
+        efforts: efforts.clone(),
+        ..Cast::default()
+    };
     for (task, performer) in set.ids().zip(performers) {
-        let refuse = |cause: &str, remedy: &str| {
-            Err(Error::new(format!("the engine in the kernel {cause}"))
-                .at(format!("task {}", set.name(task)))
-                .remedy(remedy))
-        };
         match performer {
             Performer::Work(work) => works.push((task, work)),
-            Performer::Program(launch) => match launch.manner {
-                Manner::Unmodified(Beyond::Hold) => launches.push((task, launch)),
-                Manner::Unmodified(Beyond::BestEffort) => {
-                    return refuse(
-                        "holds a program whose budget is used up",
-                        "leave `beyond_budget` out, or run the set from user space",
-                    );
-                }
-                Manner::Written => return refuse(NO_ASKING, AS_IT_IS),
-            },
-            Performer::Outside(_) => return refuse(NO_ASKING, AS_IT_IS),
+            Performer::Program(launch) => cast.launches.push((task, launch)),
+            Performer::Outside(socket) => cast.outside.push((task, socket)),
         }
     }
-    Ok((works, launches))
+    (works, cast)
 }
 
-const NO_ASKING: &str = "does not know programs that ask for their jobs";
-const AS_IT_IS: &str = "run the program as it is (`exec`), or the set from user space";
+/// Says in a plan which tasks have programs, and what kind of them.
+///
+/// # Errors
+/// One asks for its jobs, and the policy decides at quanta.
+pub(crate) fn give(cast: &Cast, carried: &mut Carried, set: &TaskSet) -> Result<()> {
+    for (task, launch) in &cast.launches {
+        match launch.manner {
+            Manner::Unmodified(beyond) => carried.give_program(*task, set, beyond),
+            Manner::Written => carried.give_asking_program(*task, set)?,
+        }
+    }
+    for (task, _) in &cast.outside {
+        carried.give_asking_program(*task, set)?;
+    }
+    Ok(())
+}
 
 impl Company {
-    /// Starts programs, which are held before their first instructions. The calling thread has to
-    /// stay.
+    /// Starts programs; those that know nothing of jobs are held before their first instructions.
+    /// The calling thread has to stay.
     ///
     /// # Errors
     /// One of them cannot be started.
-    pub fn start(
-        set: &TaskSet,
-        launches: Given<Launch>,
-        horizon: Duration,
-        watch: &dyn Watch,
-    ) -> Result<Self> {
-        let are_all = launches.len() == set.len();
+    pub fn start(set: &TaskSet, cast: Cast, horizon: Duration, watch: &dyn Watch) -> Result<Self> {
+        let are_all = cast.tasks() == set.len();
         // They have a watchdog, which others have no need of.
-        let programs = match launches.is_empty() {
+        let programs = match cast.is_empty() {
             true => None,
-            false => Some(Programs::start(set, launches, horizon, watch)?),
+            false => Some(Programs::start(set, cast, horizon, watch)?),
         };
         Ok(Company {
             programs,
             keeper: None,
             state: Arc::default(),
             are_all,
+            efforts: None,
         })
     }
 
@@ -125,24 +126,66 @@ impl Company {
         Ok(Some(kept))
     }
 
-    fn first_processes(&self) -> impl Iterator<Item = (TaskId, i32)> + '_ {
-        self.programs.iter().flat_map(Programs::first_processes)
+    /// Waits until programs that ask for their jobs have asked for the first one.
+    ///
+    /// # Errors
+    /// One of them does not; the user does not want to wait any more.
+    pub fn gather(&mut self, watch: &dyn Watch) -> Result<()> {
+        self.programs.as_mut().map_or(Ok(()), |p| p.gather(watch))
     }
 
-    /// Notes their first threads.
+    /// Those that ask for their jobs.
+    pub fn asking(&self) -> Option<Asking> {
+        self.programs.as_ref().map(Programs::asking)
+    }
+
+    /// Their threads, as they are now.
+    pub fn threads(&self) -> impl Iterator<Item = (TaskId, i32)> + '_ {
+        self.programs.iter().flat_map(Programs::threads)
+    }
+
+    /// Notes their first processes.
     pub fn enter(&self, shared: &Shared) {
-        for (task, process) in self.first_processes() {
+        for (task, process) in self.programs.iter().flat_map(Programs::first_processes) {
             shared.threads[task.index()].store(process, Ordering::Release);
         }
     }
 
-    /// They come into the class of the jobs, and are held by the program in the kernel alone.
+    /// Starts best-effort work, which waits for the first release. It is of the class of the jobs,
+    /// and behind all of them.
+    ///
+    /// # Errors
+    /// No thread can be had.
+    pub fn start_efforts(
+        &mut self,
+        shared: &Arc<Shared>,
+        efforts: &Efforts,
+        cpus: &[u32],
+    ) -> Result<()> {
+        let beside: Arc<dyn Beside> = shared.clone();
+        let cpus: Vec<CpuId> = cpus.iter().copied().map(CpuId).collect();
+        let programs = self.programs.as_ref();
+        let started = Alongside::start(&beside, efforts, &cpus, class::come_in, programs)?;
+        self.efforts = Some((started, Arc::clone(shared)));
+        Ok(())
+    }
+
+    /// They come into the class of the jobs, and are held by the program in the kernel alone. `know`
+    /// tells it whose task a thread is; what a thread starts is of the same task.
     ///
     /// # Errors
     /// The kernel refuses it.
-    pub fn come_in(&self) -> std::io::Result<()> {
-        for (_, process) in self.first_processes() {
-            sys::scheduling::set(process, SCHED_EXT, 0)?;
+    pub fn come_in(&self, mut know: impl FnMut(TaskId, i32) -> Result<()>) -> Result<()> {
+        for (task, thread) in self.threads() {
+            // It may have been born since all others were made known.
+            know(task, thread)?;
+            match class::take_in(thread) {
+                // It may have come to its end meanwhile.
+                Err(e) if e.raw_os_error() != Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+                    return Err(refused());
+                }
+                _ => {}
+            }
         }
         self.programs.iter().for_each(Programs::go_on);
         Ok(())
@@ -168,7 +211,7 @@ impl Company {
         let state = Arc::clone(&self.state);
         let look = move || {
             // As an ordinary one it would go before jobs, and do the same.
-            let _ = sys::scheduling::set(0, SCHED_EXT, 0);
+            let _ = class::come_in();
             while !state.over.load(Ordering::Acquire) {
                 if let Err(e) = programs.look() {
                     // The first one is told.
@@ -198,7 +241,19 @@ impl Company {
         self.are_all && self.state.ended.load(Ordering::Acquire)
     }
 
-    /// Ends them, after the run.
+    /// Ends best-effort work, after the run. What came of it, by name.
+    ///
+    /// # Errors
+    /// Of the first that failed.
+    pub fn end_efforts(&mut self) -> Result<Vec<Done>> {
+        let Some((efforts, shared)) = self.efforts.take() else {
+            return Ok(Vec::new());
+        };
+        shared.stop.store(true, Ordering::Release);
+        efforts.end()
+    }
+
+    /// Ends programs, after the run.
     pub fn end(&mut self) -> Vec<ProgramEnd> {
         self.state.over.store(true, Ordering::Release);
         if let Some(keeper) = self.keeper.take() {
@@ -213,6 +268,8 @@ impl Company {
 
 impl Drop for Company {
     fn drop(&mut self) {
+        // The run has failed, and says why.
+        let _ = self.end_efforts();
         self.end();
     }
 }

@@ -14,8 +14,9 @@ use crate::plan::Carried;
 use crate::planner;
 use crate::quanta::Machines;
 use crate::support;
+use crate::telling::while_telling;
 use crate::worker::{self, Shared, Worker};
-use execute::Performer;
+use execute::{Asking, Performer};
 use machine::Tree;
 use machine::realtime;
 use model::watch::Watch;
@@ -38,8 +39,8 @@ const TO_COME_IN: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// The kernel has no sched_ext, another scheduler is loaded, no right to load one; the kernel has
-/// ejected the program; a job panicked, or a task's program failed; a program asks for its jobs, or
-/// goes on beyond its budget, which this engine has not. The sink has the events up to that moment.
+/// ejected the program; a job panicked, or a task's program failed; a program asks for its jobs
+/// under a policy that decides at quanta. The sink has the events up to that moment.
 pub fn run<S: Sink>(
     mut carried: Carried,
     set: &TaskSet,
@@ -56,14 +57,15 @@ pub fn run<S: Sink>(
             .remedy("give one each, and one at least"));
     }
     settings.triggers.fit(set)?;
-    let (works, launches) = company::split(performers.into_iter().map(Into::into).collect(), set)?;
-    for (task, _) in &launches {
-        carried.give_program(*task, set);
-    }
+    let performers = performers.into_iter().map(Into::into).collect();
+    let (works, cast) = company::split(performers, set, &settings.best_effort);
+    company::give(&cast, &mut carried, set)?;
     let horizon = Duration::from_nanos(carried.plan.horizon);
     // Before any thread is started.
-    let mut company = Company::start(set, launches, horizon, watch)?;
+    let mut company = Company::start(set, cast, horizon, watch)?;
     let _kept = company.make(settings, set, watch)?;
+    company.gather(watch)?;
+    let asking = company.asking();
     let Carried { plan, mut machines } = carried;
     let mut loaded = Loaded::load(settings)?;
     loaded.set_plan(&plan)?;
@@ -73,40 +75,46 @@ pub fn run<S: Sink>(
     if let Err(e) = &memory {
         watch.note(&format!("{e}: jobs may wait for memory"));
     }
+    company.start_efforts(&shared, &settings.best_effort, &plan.cpus)?;
     company.enter(&shared);
     shared.there.wait();
     let threads = |word: &AtomicI32| word.load(Ordering::Acquire);
     let mut plan = Plan {
         loader: rustix::thread::gettid().as_raw_nonzero().get(),
         threads: shared.threads.iter().map(threads).collect(),
+        replies: replies(set, asking.as_ref()),
         ..plan
     };
     if let Some(release) = settings.release_at {
         wait_until(release.saturating_sub(AHEAD.nanos()), watch);
     }
-    let begun = begin(
-        &mut loaded,
-        &mut plan,
-        settings,
-        &shared,
-        &workers,
-        &mut company,
-    );
+    let there = gather(&mut loaded, &plan, &shared, &company);
     let collector = RefCell::new(Collector::new(set));
-    let going = Going {
-        loaded: &loaded,
-        plan: &plan,
-        watch,
-        shared: &shared,
-        collector: &collector,
-    };
-    let ended = begun.and_then(|()| {
+    let ended = there.and_then(|()| {
+        // Those who hear and tell are there before anything is released.
         while_hearing(&loaded, set, settings, &shared, |hearing| {
-            let mut course = || going.on(hearing, &company, sink, &mut flush);
-            match &mut machines {
-                None => course(),
-                Some(machines) => while_deciding(&going, machines, course),
-            }
+            while_telling(&loaded, &shared, asking, || {
+                release(
+                    &loaded,
+                    &mut plan,
+                    settings,
+                    &shared,
+                    &workers,
+                    &mut company,
+                )?;
+                let going = Going {
+                    loaded: &loaded,
+                    plan: &plan,
+                    watch,
+                    shared: &shared,
+                    collector: &collector,
+                };
+                let mut course = || going.on(hearing, &company, sink, &mut flush);
+                match &mut machines {
+                    None => course(),
+                    Some(machines) => while_deciding(&going, machines, course),
+                }
+            })
         })
     });
     let let_go = let_go(&loaded, &shared);
@@ -118,6 +126,7 @@ pub fn run<S: Sink>(
     let (latencies, stuck) = join(workers, settings.to_end);
     let ejected = ejection?.map(|ending| ejected(&ending.reason, &ending.message));
     // They are ordinary ones by now, and can end.
+    let best_effort = company.end_efforts();
     let programs = company.end();
     let (course, triggers) = match (ended, &ejected) {
         (Ok(came), _) => came,
@@ -136,6 +145,7 @@ pub fn run<S: Sink>(
     if let Some(task) = gone.filter(|_| panicked == 0) {
         return Err(course::left(set, task));
     }
+    let best_effort = best_effort?;
     match panicked {
         0 => Ok(Outcome {
             end,
@@ -148,11 +158,18 @@ pub fn run<S: Sink>(
             latencies,
             triggers,
             stuck,
+            best_effort,
         }),
         task => Err(Error::new("its job panicked; what it said is above")
             .at(format!("task {}", set.name(TaskId(task as u32 - 1))))
             .remedy("mend its work")),
     }
+}
+
+/// By task, where its program says how many jobs it has done.
+fn replies(set: &TaskSet, asking: Option<&Asking>) -> Vec<u64> {
+    let place = |task| asking.map_or(0, |asking| asking.place(task));
+    set.ids().map(place).collect()
 }
 
 /// Sleeps until a reading of the clock, or until the user ends the run.
@@ -212,19 +229,12 @@ fn start_all(
     Ok(workers)
 }
 
-/// Lets the program schedule, the threads come in, and the domains begin.
+/// Lets the program schedule, and the threads come in.
 ///
 /// # Errors
-/// The kernel refuses it; threads do not come in; the moment of release is over.
-fn begin(
-    loaded: &mut Loaded,
-    plan: &mut Plan,
-    settings: &Settings,
-    shared: &Shared,
-    workers: &[Worker],
-    company: &mut Company,
-) -> Result<()> {
-    let prepared = prepare(loaded, plan).and_then(|()| match &shared.surroundings {
+/// The kernel refuses it; threads do not come in.
+fn gather(loaded: &mut Loaded, plan: &Plan, shared: &Shared, company: &Company) -> Result<()> {
+    let prepared = prepare(loaded, plan, company).and_then(|()| match &shared.surroundings {
         Some(surroundings) => surroundings.ready(&numbers(plan)),
         None => Ok(()),
     });
@@ -233,7 +243,7 @@ fn begin(
     }
     shared.known.wait();
     prepared?;
-    company.come_in().map_err(|_| refused())?;
+    company.come_in(|task, thread| loaded.add_member(thread, task.0))?;
     let tasks = (0..plan.tasks.len()).map(|task| TaskId(task as u32));
     let expected = tasks.filter(|task| !shared.comes_late(*task)).count();
     let late = clock() + TO_COME_IN.nanos();
@@ -244,6 +254,21 @@ fn begin(
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
+    Ok(())
+}
+
+/// Says when the first jobs are released, and lets the domains begin.
+///
+/// # Errors
+/// The kernel refuses it; the moment of release is over.
+fn release(
+    loaded: &Loaded,
+    plan: &mut Plan,
+    settings: &Settings,
+    shared: &Shared,
+    workers: &[Worker],
+    company: &mut Company,
+) -> Result<()> {
     let soonest = clock() + BEFORE.nanos();
     plan.origin = settings.release_at.unwrap_or(soonest);
     if plan.origin < soonest {
@@ -255,9 +280,6 @@ fn begin(
     shared.origin.store(plan.origin, Ordering::Release);
     company.begins(plan.origin);
     company.look_after()?;
-    if let Some(surroundings) = &shared.surroundings {
-        surroundings.begins(plan.origin);
-    }
     wake(workers);
     let before = realtime::affinity()?;
     for (domain, part) in plan.domains.iter().enumerate() {
@@ -332,9 +354,12 @@ impl Drop for EndsRun<'_> {
     }
 }
 
-fn prepare(loaded: &mut Loaded, plan: &Plan) -> Result<()> {
+fn prepare(loaded: &mut Loaded, plan: &Plan, company: &Company) -> Result<()> {
     for (task, thread) in plan.threads.iter().enumerate() {
         loaded.add_member(*thread, task as u32)?;
+    }
+    for (task, thread) in company.threads() {
+        loaded.add_member(thread, task.0)?;
     }
     loaded.set_plan(plan)?;
     loaded.attach()

@@ -79,6 +79,10 @@ pub struct TaskPlan {
     pub triggered: bool,
     /// A program does its jobs, by however many threads.
     pub many: bool,
+    /// Where no job of it has a processor, they have those that no job needs.
+    pub beyond: bool,
+    /// It asks for its jobs.
+    pub asks: bool,
 }
 
 /// Processors that are scheduled together.
@@ -142,12 +146,15 @@ pub struct Plan {
     pub loader: i32,
     /// By task, its thread, of a program its first one; empty as long as there are none.
     pub threads: Vec<i32>,
+    /// By task, where its program has the word that says how many jobs it has done, in its own
+    /// memory; 0: nowhere. Empty as long as nobody knows.
+    pub replies: Vec<u64>,
     /// By task, the slices of its jobs; none: they are whole.
     pub parts: Vec<Vec<PartPlan>>,
 }
 
 /// Bytes of a task in a plan.
-const TASK: usize = 88;
+const TASK: usize = 96;
 /// Bytes of a domain in a plan.
 const DOMAIN: usize = 32;
 /// Bytes of a change in a plan.
@@ -160,7 +167,7 @@ impl Plan {
     pub const SIZE: usize = 8 * (3 + MAX_CPUS * MAX_LEVELS)
         + DOMAIN * MAX_DOMAINS
         + CHANGE * MAX_CHANGES
-        + (TASK + PART * MAX_PARTS) * MAX_TASKS
+        + (8 + TASK + PART * MAX_PARTS) * MAX_TASKS
         + 4 * (MAX_CPUS + MAX_NUMBER + 2 + MAX_TASKS);
 
     /// As `struct plan` lies in memory.
@@ -195,6 +202,8 @@ impl Plan {
             short(&mut bytes, task.server);
             short(&mut bytes, u32::from(task.triggered));
             short(&mut bytes, u32::from(task.many));
+            short(&mut bytes, u32::from(task.beyond));
+            short(&mut bytes, u32::from(task.asks));
             short(&mut bytes, 0);
         }
         for slot in 0..MAX_CPUS {
@@ -211,10 +220,14 @@ impl Plan {
             short(&mut bytes, slot.map_or(u32::MAX, |slot| slot as u32));
         }
         bytes.extend(self.loader.to_ne_bytes());
-        short(&mut bytes, 0);
+        let beyond = self.tasks.iter().filter(|task| task.beyond);
+        short(&mut bytes, beyond.count() as u32);
         for task in 0..MAX_TASKS {
             let thread = self.threads.get(task).copied().unwrap_or(0);
             bytes.extend(thread.to_ne_bytes());
+        }
+        for task in 0..MAX_TASKS {
+            long(&mut bytes, self.replies.get(task).copied().unwrap_or(0));
         }
         for task in 0..MAX_TASKS {
             for part in 0..MAX_PARTS {
@@ -296,12 +309,21 @@ pub const ASKED_OVERRUN: usize = 48;
 pub const PAGE: usize = 64;
 /// Where in it the task counts its jobs that are done.
 pub const PAGE_DONE: usize = 0;
+/// Where in it stands the number of its current job, from 0.
+pub const PAGE_NUMBER: usize = 8;
 /// Where in it stands when its current job was released.
 pub const PAGE_RELEASE: usize = 16;
+/// Where in it stands the deadline of its current job.
+pub const PAGE_DEADLINE: usize = 24;
 /// Where in it stands how many jobs it was given.
 pub const PAGE_GIVEN: usize = 32;
 /// Where in it stands, counted from 1, the latest job that was chosen at its release.
 pub const PAGE_CHOSEN: usize = 40;
+/// Where in it stands how often a job of a program that asks for them was preempted and went on
+/// where it was.
+pub const PAGE_PREEMPTIONS: usize = 48;
+/// Where in it stands how often on another processor.
+pub const PAGE_MIGRATIONS: usize = 56;
 
 /// The longest message of the kernel that is kept.
 pub const MESSAGE: usize = 256;
@@ -360,12 +382,13 @@ mod tests {
             }],
             loader: 4,
             threads: vec![9],
+            replies: Vec::new(),
             parts: Vec::new(),
         };
         let bytes = plan.to_bytes();
         assert_eq!(bytes.len(), Plan::SIZE);
         // The slot of processor 3 is 1, that of 4 none.
-        let parts = PART * MAX_PARTS * MAX_TASKS + CHANGE * MAX_CHANGES;
+        let parts = (8 + PART * MAX_PARTS) * MAX_TASKS + CHANGE * MAX_CHANGES;
         let slots = Plan::SIZE - parts - 4 * (MAX_NUMBER + 2 + MAX_TASKS);
         assert_eq!(
             bytes[slots + 12..slots + 20],

@@ -12,6 +12,8 @@
 
 #[cfg(feature = "load")]
 mod behind;
+#[cfg(feature = "load")]
+mod class;
 pub mod collect;
 #[cfg(feature = "load")]
 mod company;
@@ -31,6 +33,8 @@ mod planner;
 pub mod quanta;
 pub mod support;
 mod surroundings;
+#[cfg(feature = "load")]
+mod telling;
 #[cfg(not(feature = "load"))]
 mod without;
 #[cfg(feature = "load")]
@@ -40,6 +44,6 @@ mod worker;
 pub use engine::run;
 pub use outcome::{Outcome, Settings};
 pub use plan::{Carried, Given};
-pub use surroundings::{Surroundings, go_behind};
+pub use surroundings::Surroundings;
 #[cfg(not(feature = "load"))]
 pub use without::run;

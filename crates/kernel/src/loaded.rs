@@ -31,6 +31,7 @@ const CHOICES: &str = ".bss.choices";
 const ASKED: &str = ".data.asked";
 const MEMBERS: &str = "members";
 pub(crate) const EVENTS: &str = "events";
+pub(crate) const CALLS: &str = "calls";
 const SCHEDULER: &str = "warmset";
 
 /// The only key of a map that is one value.
@@ -197,6 +198,11 @@ impl Loaded {
         })
     }
 
+    /// What threads need that tell programs of their jobs.
+    pub fn finishing(&self) -> Finishing<'_> {
+        Finishing(&self.object)
+    }
+
     /// From now on the program schedules the tasks that are of its class.
     ///
     /// # Errors
@@ -328,6 +334,20 @@ impl Asking<'_> {
     /// Are thousands of jobs of a task released and not begun?
     pub fn is_overrun(&self, task: TaskId) -> bool {
         self.word(task, intf::ASKED_OVERRUN) != 0
+    }
+}
+
+/// The program as it is known to threads that tell programs of their jobs.
+pub(crate) struct Finishing<'a>(&'a Object);
+
+impl Finishing<'_> {
+    /// The program of a task has done a job, as its page says, or has gone.
+    ///
+    /// # Errors
+    /// The program is gone.
+    pub fn finished(&self, task: TaskId) -> Result<()> {
+        let mut request = task.0.to_ne_bytes();
+        test_run(self.0, "warmset_finished", &mut request, "end a job").map(|_| ())
     }
 }
 

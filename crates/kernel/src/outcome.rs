@@ -1,7 +1,7 @@
 //! What a run is given besides its plan, and what comes of it besides its trace.
 
 use crate::surroundings::Surroundings;
-use execute::{Ending, ProgramEnd, Triggered, Triggers};
+use execute::{Done, Efforts, Ending, ProgramEnd, Triggered, Triggers};
 use model::{Duration, Instant, TaskId};
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub struct Settings {
     pub watchdog: Duration,
     /// What releases the jobs of tasks that have a trigger, open.
     pub triggers: Triggers,
+    /// What fills the time that jobs leave.
+    pub best_effort: Efforts,
     /// A thread whose job waits for longer than that is let run for an instant, so that the kernel
     /// does not unload the program.
     pub patience: Duration,
@@ -37,6 +39,7 @@ impl Default for Settings {
             surroundings: None,
             watchdog: Duration::from_secs(30),
             triggers: Triggers::default(),
+            best_effort: Efforts::default(),
             patience: Duration::from_secs(10),
         }
     }
@@ -66,4 +69,6 @@ pub struct Outcome {
     pub triggers: Vec<Triggered>,
     /// Tasks whose work did not come back when it was told to end. Their threads are ordinary ones.
     pub stuck: Vec<TaskId>,
+    /// What best-effort work got done, by name.
+    pub best_effort: Vec<Done>,
 }

@@ -12,7 +12,8 @@ use crate::intf::{
 };
 use crate::quanta::{self, Machines};
 use model::{
-    CpuId, Duration, Enforcement, Error, Instant, Platform, Result, Resumption, TaskId, TaskSet,
+    Beyond, CpuId, Duration, Enforcement, Error, Instant, Platform, Result, Resumption, TaskId,
+    TaskSet,
 };
 use policy::plan::Turns;
 use policy::{AnyPlan, KeyedChange, KeyedServers, KeyedSlice, Keys, Place, Policy, Route, Visit};
@@ -48,11 +49,33 @@ pub struct Carried {
 
 impl Carried {
     /// A program does the jobs of this task: its WCET is its budget in every job, whatever happens
-    /// to overruns of others.
-    pub fn give_program(&mut self, task: TaskId, set: &TaskSet) {
+    /// to overruns of others. `beyond`: what it does when that is used up.
+    pub fn give_program(&mut self, task: TaskId, set: &TaskSet, beyond: Beyond) {
         let plan = &mut self.plan.tasks[task.index()];
         plan.many = true;
+        plan.beyond = beyond == Beyond::BestEffort;
         plan.budget = set.timings()[task.index()].wcet.nanos();
+    }
+
+    /// A program does the jobs of this task that asks for them. Overruns of it are those of any
+    /// task.
+    ///
+    /// # Errors
+    /// The policy decides at quanta: when a quantum begins, a program that is told of its job then
+    /// still sleeps.
+    pub fn give_asking_program(&mut self, task: TaskId, set: &TaskSet) -> Result<()> {
+        if self.machines.is_some() {
+            return Err(Error::new(
+                "the engine in the kernel runs programs that ask for their jobs under policies \
+                 that decide at events alone",
+            )
+            .at(format!("task {}", set.name(task)))
+            .remedy("give another policy, or run it from user space"));
+        }
+        let plan = &mut self.plan.tasks[task.index()];
+        plan.many = true;
+        plan.asks = true;
+        Ok(())
     }
 }
 
@@ -164,6 +187,8 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
                 server: keys.servers.as_ref().map_or(0, |s| s.server_of[index].0),
                 triggered: is_triggered(given.set, TaskId(index as u32)),
                 many: false,
+                beyond: false,
+                asks: false,
                 parts: keys
                     .slices
                     .get(index)
@@ -172,6 +197,7 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
             .collect(),
         loader: 0,
         threads: Vec::new(),
+        replies: Vec::new(),
         parts: keys
             .slices
             .iter()
@@ -437,10 +463,21 @@ mod tests {
             plan,
             machines: None,
         };
-        carried.give_program(TaskId(1), &set);
-        let of = |task: &intf::TaskPlan| (task.many, task.budget / 1_000_000);
-        let given: Vec<_> = carried.plan.tasks.iter().map(of).collect();
-        assert_eq!(given, [(false, 0), (true, 3)]);
+        carried.give_program(TaskId(1), &set, Beyond::Hold);
+        let of = |task: &intf::TaskPlan| (task.many, task.beyond, task.budget / 1_000_000);
+        let given = |carried: &Carried| carried.plan.tasks.iter().map(of).collect::<Vec<_>>();
+        assert_eq!(given(&carried), [(false, false, 0), (true, false, 3)]);
+        carried.give_program(TaskId(0), &set, Beyond::BestEffort);
+        assert!(given(&carried)[0].1 && !given(&carried)[1].1);
+        // Overruns of a program that asks for its jobs are those of any task.
+        let plan = planned("g-edf", &set).unwrap();
+        let mut carried = Carried {
+            plan,
+            machines: None,
+        };
+        carried.give_asking_program(TaskId(0), &set).unwrap();
+        let task = &carried.plan.tasks[0];
+        assert!(task.many && task.asks && !task.beyond && task.budget == 0);
     }
 
     #[test]

@@ -7,10 +7,12 @@
 //! whose next job is released only in a while ([`LONGEST_WAIT`]) sleeps, and is there again before
 //! the release; one whose first job is, comes into the class only then.
 
+use crate::class;
 use crate::engine::clock;
 use crate::intf::{PAGE, PAGE_CHOSEN, PAGE_DONE, PAGE_GIVEN, PAGE_RELEASE, Plan, TaskPlan};
 use crate::outcome::Settings;
-use crate::surroundings::{SCHED_EXT, Surroundings};
+use crate::surroundings::Surroundings;
+use execute::Beside;
 use model::{Duration, TaskId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
@@ -74,15 +76,16 @@ impl Shared {
         }
     }
 
-    fn word(&self, task: TaskId, at: usize) -> &AtomicU64 {
+    /// A word of the page of a task.
+    pub fn word(&self, task: TaskId, at: usize) -> &AtomicU64 {
         self.pages.word(task.index() * PAGE + at)
     }
 
     /// Does the worker of a task come into the class only when the jobs of others have begun? A
-    /// program is there from the beginning.
+    /// program is there from the beginning; one that asks for its jobs sleeps until it has one.
     pub fn comes_late(&self, task: TaskId) -> bool {
         let plan = &self.tasks[task.index()];
-        !plan.many && plan.phase > LONGEST_WAIT.nanos()
+        plan.asks || !plan.many && plan.phase > LONGEST_WAIT.nanos()
     }
 
     /// When the worker has to be there for this job, as a reading of `CLOCK_MONOTONIC`; a job at
@@ -114,6 +117,23 @@ impl Shared {
         while !self.stop.load(Ordering::Acquire) && self.origin.load(Ordering::Acquire) == 0 {
             std::thread::park();
         }
+    }
+}
+
+impl Beside for Shared {
+    fn has_begun(&self) -> bool {
+        let origin = self.origin.load(Ordering::Acquire);
+        origin > 0 && clock() >= origin
+    }
+
+    fn is_over(&self) -> bool {
+        let origin = self.origin.load(Ordering::Acquire);
+        let is_late = origin > 0 && clock() >= origin.saturating_add(self.horizon);
+        is_late || self.stop.load(Ordering::Acquire)
+    }
+
+    fn stop(&self) -> &AtomicBool {
+        &self.stop
     }
 }
 
@@ -149,7 +169,7 @@ pub(crate) fn start(
             }
             let life = || {
                 // It is in its place before it comes into the class: no job waits for that.
-                let mut body = || match sys::scheduling::set(0, SCHED_EXT, 0) {
+                let mut body = || match class::come_in() {
                     Ok(()) => live(&shared, task, &mut *work, &mut latencies),
                     Err(_) => first(&shared.refused, task),
                 };

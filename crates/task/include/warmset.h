@@ -21,7 +21,7 @@ struct warmset_job {
     uint64_t preemptions;
     uint64_t migrations;        /* how often it went on on another processor */
     uint64_t preemption_length; /* how long it was off its processor the last time */
-    uint32_t processor;         /* the one that it was chosen for */
+    uint32_t processor;         /* the one that it was chosen for; UINT32_MAX: not known */
 };
 
 /* Joins the run that started this program: workload = { program = ["./program"] }. 0, or -1. */

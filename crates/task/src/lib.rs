@@ -50,7 +50,7 @@ pub struct Job {
     pub migrations: u64,
     /// How long it was off its processor the last time.
     pub preemption_length: u64,
-    /// The processor that it was chosen for.
+    /// The processor that it was chosen for; `u32::MAX`: not known, as it is told before.
     pub processor: u32,
 }
 
@@ -119,9 +119,12 @@ impl Task {
             let why = "this library and `warmset` are of different versions";
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
+        let reply = Shared::<Reply>::map(reply, true)?;
+        let place = std::ptr::from_ref::<Reply>(&reply).addr() as u64;
+        reply.place.store(place, Ordering::Release);
         Ok(Task {
             control,
-            reply: Shared::map(reply, true)?,
+            reply,
             bells: Shared::map(bells, true)?,
             done: 0,
             door,

@@ -12,7 +12,7 @@ use crate::shared::{Words, futex_wake};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Of the layout below.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What the engine tells a task.
 #[derive(Debug, Default)]
@@ -101,6 +101,9 @@ pub struct Reply {
     pub waiting: AtomicU32,
     /// When it began its job.
     pub began: AtomicU64,
+    /// Where the task has this page in its memory: an engine in the kernel reads `done` there, when
+    /// the task goes to sleep.
+    pub place: AtomicU64,
 }
 
 /// A bell for each processor of the run.

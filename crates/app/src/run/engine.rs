@@ -11,7 +11,8 @@ use ::trace::Stage;
 use execute::preflight::{Finding, Level};
 use kernel::plan::Given;
 use machine::{Machine, Tree};
-use model::{Beyond, Error, Platform, Result, TaskSet, Workload};
+use model::{Error, Platform, Result, TaskSet, Workload};
+use policy::Spec;
 use serde::Serialize;
 
 /// Who carries out a run.
@@ -161,20 +162,16 @@ fn lacks(options: &Options, set: &TaskSet) -> Option<&'static str> {
     let details = || set.ids().filter_map(|id| set.details(id));
     let is_any = |is: fn(&Workload) -> bool| details().any(|d| d.workload.iter().any(is));
     let asks = |w: &Workload| matches!(w, Workload::Program { .. } | Workload::Join);
-    let goes_on = |w: &Workload| match w {
-        Workload::Exec { beyond_budget, .. } => *beyond_budget == Beyond::BestEffort,
-        _ => false,
-    };
-    let is_program = |w: &Workload| matches!(w, Workload::Exec { .. });
+    let how = &options.scheduling;
+    // What is wrong with a policy is said when its plan is made.
+    let decides_at_quanta =
+        |policy: &Spec| (policy.quantum(how.quantum)).is_ok_and(|quantum| quantum.is_some());
     match () {
         () if !options.scheduling.then().is_empty() => Some("several policies in turn"),
-        () if is_any(asks) => {
-            Some("programs that ask for their jobs (`program`, `join`); it runs others (`exec`)")
-        }
-        () if is_any(goes_on) => Some("`beyond_budget = \"best-effort\"`"),
-        () if set.best_effort().iter().any(|b| is_program(&b.workload)) => {
-            Some("programs as best-effort work")
-        }
+        () if is_any(asks) && how.all().any(decides_at_quanta) => Some(
+            "programs that ask for their jobs (`program`, `join`) under policies that decide at \
+             quanta",
+        ),
         () if options.witness => Some("`--witness`"),
         () if options.early.is_some() => Some("`--early`: its releases are the kernel's timers"),
         () => None,
@@ -241,11 +238,12 @@ mod tests {
     }
 
     /// Chooses for a task with this workload on a machine that can.
-    fn with_workload(engine: Engine, workload: &str) -> Result<Chosen> {
+    fn with_workload(engine: Engine, policy: &str, workload: &str) -> Result<Chosen> {
         let task = "[[task]]\nname = \"t\"\nwcet = \"1ms\"\nperiod = \"10ms\"\n";
         let set = model::taskfile::from_toml(&format!("{task}workload = {workload}\n")).unwrap();
         let options = Options {
             engine,
+            scheduling: Scheduling::of(policy).unwrap(),
             ..Options::default()
         };
         let able = Able {
@@ -262,24 +260,26 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_know_nothing_of_jobs_are_for_it_and_others_are_not() {
-        let runs = "{ exec = [\"/bin/true\"] }";
-        assert!(with_workload(Engine::Kernel, runs).is_ok());
-        let taken = with_workload(Engine::Auto, runs).unwrap();
-        assert!(taken.in_kernel.is_some());
-        for (workload, what) in [
-            ("{ program = [\"/bin/true\"] }", "ask for their jobs"),
-            ("{ kind = \"join\" }", "ask for their jobs"),
-            (
-                "{ exec = [\"/bin/true\"], beyond_budget = \"best-effort\" }",
-                "`beyond_budget",
-            ),
-        ] {
-            let e = with_workload(Engine::Kernel, workload).err().unwrap();
-            assert!(e.cause().contains(what), "{e}");
-            let told = with_workload(Engine::Auto, workload).unwrap();
-            assert!(told.in_kernel.is_none());
-            assert!(told.finding.unwrap().seen.contains(what));
+    fn programs_are_for_it_but_at_quanta_those_that_ask_for_their_jobs() {
+        let exec = "{ exec = [\"/bin/true\"] }";
+        let beyond = "{ exec = [\"/bin/true\"], beyond_budget = \"best-effort\" }";
+        let (asks, joins) = ("{ program = [\"/bin/true\"] }", "{ kind = \"join\" }");
+        for workload in [exec, beyond, asks, joins] {
+            let taken = with_workload(Engine::Kernel, "g-edf", workload);
+            assert!(taken.is_ok(), "{workload}");
+            let taken = with_workload(Engine::Auto, "g-edf", workload).unwrap();
+            assert!(taken.in_kernel.is_some(), "{workload}");
+        }
+        assert!(with_workload(Engine::Kernel, "pd2", exec).is_ok());
+        for workload in [asks, joins] {
+            for policy in ["pd2", "g-edf:quantum=1ms"] {
+                let refused = with_workload(Engine::Kernel, policy, workload);
+                let e = refused.err().unwrap();
+                assert!(e.cause().contains("ask for their jobs"), "{e}");
+                let told = with_workload(Engine::Auto, policy, workload).unwrap();
+                assert!(told.in_kernel.is_none());
+                assert!(told.finding.unwrap().seen.contains("ask for their jobs"));
+            }
         }
     }
 

@@ -29,7 +29,7 @@ use engine::{Chosen, InKernel};
 use execute::preflight::{self, Finding, Intent, Level};
 use execute::witness::{self, Testimony, Told};
 use execute::{Efforts, JoinSocket, Outcome, Performer, Rights, Settings, Triggers};
-use in_kernel::Around;
+use in_kernel::Colored;
 use looked::disturbances;
 use machine::settings::Settings as Changed;
 use machine::user::User;
@@ -397,25 +397,20 @@ impl Planned<'_> {
             }
             Carried::Kernel(carried) => {
                 let provider = colored.as_ref().map(Prepared::provider);
-                let around = Around::new(provider, self.options.horizon);
+                let colored = |p| Arc::new(Colored(p)) as Arc<dyn kernel::Surroundings>;
                 let settings = kernel::Settings {
                     release_at: self.release_at,
                     triggers: self.triggers.clone(),
-                    surroundings: Some(around.clone()),
+                    surroundings: provider.map(colored),
+                    best_effort: cast.best_effort,
                     ..kernel::Settings::default()
                 };
                 let (set, flush) = (self.set, Recorders::flush);
-                in_kernel::beside(&around, &cast.best_effort, &cpus, || {
-                    kernel::run(
-                        *carried,
-                        set,
-                        cast.performers,
-                        &settings,
-                        &watch,
-                        &mut recorders,
-                        flush,
-                    )
-                })
+                let (performers, recorders) = (cast.performers, &mut recorders);
+                kernel::run(
+                    *carried, set, performers, &settings, &watch, recorders, flush,
+                )
+                .map(in_kernel::outcome)
             }
         };
         drop(changed);

@@ -1,7 +1,11 @@
 //! Best-effort work beside a run that another engine carries out.
 
+use super::program::Employment;
 use super::{Beside, Done, Effort, Efforts, work_on};
+use crate::programs::run::Run;
+use crate::{Programs, remedies};
 use model::{CpuId, Error, Result};
+use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -12,35 +16,50 @@ pub struct Alongside {
 }
 
 impl Alongside {
-    /// Starts all of them; they wait for the first release. `join` makes the calling thread one of
-    /// those that get what jobs leave.
+    /// Starts all of them; they wait for the first release. `join` makes the calling thread, and
+    /// what it starts, one of those that get what jobs leave. `programs`: those of the run, where
+    /// one of them is a program.
     ///
     /// # Errors
-    /// One of them is a program; no thread can be had. Those that are there end with the run.
+    /// One of them is a program, and nobody looks after any; no thread can be had. Those that are
+    /// there end with the run.
     pub fn start(
         beside: &Arc<dyn Beside>,
         efforts: &Efforts,
         cpus: &[CpuId],
-        join: fn() -> Result<()>,
+        join: fn() -> io::Result<()>,
+        programs: Option<&Programs>,
     ) -> Result<Self> {
+        let run = programs.map(Programs::run);
         let mut threads = Vec::with_capacity(efforts.len());
-        for (name, effort) in efforts.take() {
-            let Effort::Work(work) = effort else {
-                return Err(
-                    Error::new("this engine runs no programs as best-effort work")
-                        .at(format!("best effort {name}"))
-                        .remedy("run the set from user space"),
-                );
-            };
+        for (index, (name, effort)) in efforts.take().into_iter().enumerate() {
             let (beside, cpus, own) = (Arc::clone(beside), cpus.to_vec(), name.clone());
+            let run = run.clone();
             let body = move || {
-                join()?;
-                let (executed, rounds) = work_on(&*beside, work, &cpus)?;
+                join().map_err(|e| Error::new(format!("it cannot be put behind jobs: {e}")))?;
+                let (executed, rounds, ended) = match effort {
+                    Effort::Work(work) => {
+                        let (executed, rounds) = work_on(&*beside, work, &cpus)?;
+                        (executed, rounds, None)
+                    }
+                    Effort::Program { command, rights } => {
+                        let run = run.ok_or_else(|| Error::new("nobody looks after programs"))?;
+                        let employment = Employment {
+                            number: run.tasks() + index as u32,
+                            mark: &format!("{}best-effort-{index}", run.board().mark()),
+                            run: &*run,
+                            beside: &*beside,
+                            cpus: &cpus,
+                        };
+                        let (executed, ended) = employment.of(&command, &rights)?;
+                        (executed, 0, ended)
+                    }
+                };
                 Ok(Done {
                     name: own,
                     executed,
                     rounds,
-                    ended: None,
+                    ended,
                 })
             };
             let thread = std::thread::Builder::new()
@@ -49,6 +68,7 @@ impl Alongside {
                 .spawn(body)
                 .map_err(|e| {
                     Error::new(format!("cannot start a thread for best-effort work: {e}"))
+                        .remedy(remedies::MORE_THREADS)
                 })?;
             threads.push((name, thread));
         }
@@ -80,12 +100,12 @@ mod tests {
     use workload::Work;
 
     #[derive(Default)]
-    struct Run {
+    struct Going {
         begun: AtomicBool,
         over: AtomicBool,
     }
 
-    impl Beside for Run {
+    impl Beside for Going {
         fn has_begun(&self) -> bool {
             self.begun.load(Ordering::Acquire)
         }
@@ -104,6 +124,10 @@ mod tests {
         }
     }
 
+    fn counting(rounds: &Arc<AtomicU64>) -> Effort {
+        Effort::Work(Box::new(Counting(rounds.clone())))
+    }
+
     struct Panicking;
     impl Work for Panicking {
         fn job(&mut self, _: u64, _: &AtomicBool) {
@@ -111,17 +135,17 @@ mod tests {
         }
     }
 
-    fn start(run: &Arc<Run>, work: Box<dyn Work>, join: fn() -> Result<()>) -> Result<Alongside> {
-        let efforts = Efforts::new(vec![("e".to_owned(), Effort::Work(work))]);
+    fn start(run: &Arc<Going>, effort: Effort, join: fn() -> io::Result<()>) -> Result<Alongside> {
+        let efforts = Efforts::new(vec![("e".to_owned(), effort)]);
         let cpus: Vec<CpuId> = machine::realtime::affinity().unwrap().iter().collect();
         let beside: Arc<dyn Beside> = run.clone();
-        Alongside::start(&beside, &efforts, &cpus, join)
+        Alongside::start(&beside, &efforts, &cpus, join, None)
     }
 
     #[test]
     fn work_begins_with_the_run_and_ends_with_it() {
-        let (run, rounds) = (Arc::new(Run::default()), Arc::new(AtomicU64::new(0)));
-        let efforts = start(&run, Box::new(Counting(rounds.clone())), || Ok(())).unwrap();
+        let (run, rounds) = (Arc::new(Going::default()), Arc::new(AtomicU64::new(0)));
+        let efforts = start(&run, counting(&rounds), || Ok(())).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(10));
         assert_eq!(rounds.load(Ordering::Acquire), 0);
         run.begun.store(true, Ordering::Release);
@@ -136,17 +160,21 @@ mod tests {
 
     #[test]
     fn what_fails_is_said_by_name() {
-        let run = Arc::new(Run::default());
+        let run = Arc::new(Going::default());
         run.begun.store(true, Ordering::Release);
-        let error = start(&run, Box::new(Panicking), || Ok(()))
-            .unwrap()
-            .end()
-            .unwrap_err();
+        let panics = Effort::Work(Box::new(Panicking));
+        let error = start(&run, panics, || Ok(())).unwrap().end().unwrap_err();
         assert!(error.to_string().contains("best effort e"), "{error}");
         assert!(error.cause().contains("panicked"), "{error}");
-        let refused = || Err(Error::new("no right"));
-        let counting = Box::new(Counting(Arc::default()));
+        let refused = || Err(io::Error::other("no right"));
+        let counting = counting(&Arc::default());
         let error = start(&run, counting, refused).unwrap().end().unwrap_err();
         assert!(error.to_string().contains("no right"), "{error}");
+        let program = Effort::Program {
+            command: vec!["/bin/true".to_owned()],
+            rights: crate::Rights::Kept,
+        };
+        let error = start(&run, program, || Ok(())).unwrap().end().unwrap_err();
+        assert!(error.cause().contains("looks after programs"), "{error}");
     }
 }

@@ -3,10 +3,13 @@
 //! when is that engine's matter.
 
 use crate::clock::{Monotonic, Timestamps};
+use crate::effort::Efforts;
 use crate::engine::{self, Protection};
+use crate::programs::asking::Asking;
 use crate::programs::ends::ProgramEnd;
+use crate::programs::joining::JoinSocket;
 use crate::programs::keeper::Keeper;
-use crate::programs::launch::Launch;
+use crate::programs::launch::{Launch, Manner};
 use crate::programs::pages::SentinelBells;
 use crate::programs::program::Program;
 use crate::programs::run::Run;
@@ -15,20 +18,48 @@ use crate::watchdog::{BoardRef, Patience};
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// The programs of a run, before they are started.
+#[derive(Debug, Default)]
+pub struct Cast {
+    /// Those that the run starts, by task.
+    pub launches: Vec<(TaskId, Launch)>,
+    /// Those that somebody else starts, by task, and where they join.
+    pub outside: Vec<(TaskId, Arc<JoinSocket>)>,
+    /// Best-effort work, of which it is told that there may be programs ([`crate::Alongside`] starts
+    /// them).
+    pub efforts: Efforts,
+}
+
+impl Cast {
+    /// Are there no programs at all?
+    pub fn is_empty(&self) -> bool {
+        self.tasks() == 0 && !self.efforts.has_programs()
+    }
+
+    /// How many tasks have programs.
+    pub fn tasks(&self) -> usize {
+        self.launches.len() + self.outside.len()
+    }
+}
 
 /// Programs that are tasks of a run. When this value goes, they are ended; when its process is
 /// killed, a watchdog ends them, and where that is killed as well its heir.
 pub struct Programs {
     keeper: Keeper,
-    run: Elsewhere,
+    run: Arc<Elsewhere>,
     tasks: Vec<TaskId>,
+    /// Those of them that ask for their jobs.
+    asking: Vec<TaskId>,
+    outside: Vec<(TaskId, Arc<JoinSocket>)>,
+    is_over: bool,
     /// Whoever sees to it that nothing survives; goes last.
     protection: Protection,
 }
 
 /// The run, as the keeper knows it.
-struct Elsewhere {
+pub(crate) struct Elsewhere {
     board: BoardRef,
     bells: SentinelBells,
     hired: Mutex<Vec<i32>>,
@@ -37,6 +68,13 @@ struct Elsewhere {
     /// What `CLOCK_MONOTONIC` reads at time zero; 0: not known yet.
     origin: AtomicU64,
     fault: OnceLock<Error>,
+}
+
+impl Elsewhere {
+    /// How many tasks there are.
+    pub fn tasks(&self) -> u32 {
+        self.names.len() as u32
+    }
 }
 
 impl Run for Elsewhere {
@@ -81,24 +119,32 @@ impl Run for Elsewhere {
 }
 
 impl Programs {
-    /// Starts the programs of these tasks and holds them before their first instructions. The
-    /// calling thread has to stay for as long as this value: they end with it. `longest`: how long
-    /// the run may last.
+    /// Starts the programs of these tasks and holds before their first instructions those that know
+    /// nothing of jobs. The calling thread has to stay for as long as this value: they end with it.
+    /// `longest`: how long the run may last.
     ///
     /// # Errors
     /// One of them cannot be started or held; no right to a watchdog's priority.
-    pub fn start(
-        set: &TaskSet,
-        launches: Vec<(TaskId, Launch)>,
-        longest: Duration,
-        watch: &dyn Watch,
-    ) -> Result<Self> {
+    pub fn start(set: &TaskSet, cast: Cast, longest: Duration, watch: &dyn Watch) -> Result<Self> {
+        let Cast {
+            launches,
+            outside,
+            efforts,
+        } = cast;
         let protection = Protection::begin(Patience::default(), true, watch)?;
         let board = protection.board();
+        let asks = |(task, launch): &(TaskId, Launch)| {
+            matches!(launch.manner, Manner::Written).then_some(*task)
+        };
+        let joining = || outside.iter().map(|(task, _)| *task);
+        let launched = launches.iter().map(|(task, _)| *task);
         let mut programs = Programs {
             keeper: Keeper::new(board.mark()),
-            tasks: launches.iter().map(|(task, _)| *task).collect(),
-            run: Elsewhere {
+            tasks: launched.chain(joining()).collect(),
+            asking: launches.iter().filter_map(asks).chain(joining()).collect(),
+            outside,
+            is_over: false,
+            run: Arc::new(Elsewhere {
                 board,
                 bells: SentinelBells::new()?,
                 hired: Mutex::default(),
@@ -106,29 +152,56 @@ impl Programs {
                 programs: set.ids().map(|_| OnceLock::new()).collect(),
                 origin: AtomicU64::new(0),
                 fault: OnceLock::new(),
-            },
+            }),
             protection,
         };
+        if efforts.has_programs() || !programs.outside.is_empty() {
+            programs.keeper.take_orphans();
+        }
         let longest = longest.saturating_add(engine::AFTER);
         for (task, launch) in launches {
             programs
                 .keeper
-                .launch(&programs.run, task, launch, longest)?;
+                .launch(&*programs.run, task, launch, longest)?;
         }
         Ok(programs)
     }
 
-    /// Makes what releases jobs of tasks that have a trigger, to be taken away with this value.
+    /// The run that others work for, too.
+    pub(crate) fn run(&self) -> Arc<Elsewhere> {
+        Arc::clone(&self.run)
+    }
+
+    /// Makes what releases jobs of tasks that have a trigger, and sockets by which programs join, to
+    /// be taken away with this value.
     ///
     /// # Errors
     /// Something is there already, or nothing can be.
     pub fn make(&self, triggers: &Triggers, set: &TaskSet, watch: &dyn Watch) -> Result<()> {
         triggers.make(&self.protection.made, set)?;
+        for (_, socket) in &self.outside {
+            socket.make(&self.protection.made)?;
+        }
         self.protection.tell_missing(watch);
         Ok(())
     }
 
-    /// Their tasks and first processes, each of which has one thread as long as it is held.
+    /// Waits until all that ask for their jobs have come, and have asked for the first one.
+    ///
+    /// # Errors
+    /// One of them ended before, or did not ask within ten seconds; the user does not want to wait
+    /// any more.
+    pub fn gather(&mut self, watch: &dyn Watch) -> Result<()> {
+        self.keeper
+            .gather(&*self.run, &self.outside, &|| watch.stopped())
+    }
+
+    /// Those that ask for their jobs, for whoever tells them of those.
+    pub fn asking(&self) -> Asking {
+        Asking::new(self.run(), self.asking.clone())
+    }
+
+    /// Their tasks and first processes.
     pub fn first_processes(&self) -> impl Iterator<Item = (TaskId, i32)> + '_ {
         self.tasks.iter().filter_map(|task| {
             let process = self.keeper.first_process(*task)?;
@@ -136,9 +209,21 @@ impl Programs {
         })
     }
 
+    /// Their threads, as they are now, each with its task.
+    pub fn threads(&self) -> impl Iterator<Item = (TaskId, i32)> + '_ {
+        let of = |task: &TaskId| {
+            let task = *task;
+            self.keeper
+                .threads(task)
+                .into_iter()
+                .map(move |t| (task, t))
+        };
+        self.tasks.iter().flat_map(of)
+    }
+
     /// Holds them no more.
     pub fn go_on(&self) {
-        for task in &self.tasks {
+        for task in self.tasks.iter().filter(|task| !self.asking.contains(task)) {
             if let Some(program) = self.run.program(*task) {
                 program.release();
             }
@@ -156,7 +241,7 @@ impl Programs {
     /// # Errors
     /// A program failed.
     pub fn look(&mut self) -> Result<()> {
-        self.keeper.look(&self.run);
+        self.keeper.look(&*self.run);
         self.run.fault().map_or(Ok(()), |e| Err(e.clone()))
     }
 
@@ -167,16 +252,16 @@ impl Programs {
 
     /// Ends all of them, whatever they do. What became of them, in the order of the tasks.
     pub fn end(&mut self) -> Vec<ProgramEnd> {
-        let ends = self.keeper.end(&self.run);
+        let ends = self.keeper.end(&*self.run);
         self.run.board.unsupervised();
-        self.tasks.clear();
+        self.is_over = true;
         ends
     }
 }
 
 impl Drop for Programs {
     fn drop(&mut self) {
-        if !self.tasks.is_empty() {
+        if !self.is_over {
             self.end();
         }
     }

@@ -421,10 +421,23 @@ impl Keeper {
         }
     }
 
+    fn of(&self, task: TaskId) -> Option<&TaskProgram> {
+        self.programs.iter().find(|kept| kept.task == task)
+    }
+
     /// The first process of the program of a task.
     pub fn first_process(&self, task: TaskId) -> Option<i32> {
-        let kept = self.programs.iter().find(|kept| kept.task == task);
-        kept.map(|kept| kept.process)
+        self.of(task).map(|kept| kept.process)
+    }
+
+    /// The threads of the program of a task, as they are now, of processes that were alive at the
+    /// last look.
+    pub fn threads(&self, task: TaskId) -> Vec<i32> {
+        let mut threads = Vec::new();
+        for known in self.of(task).iter().flat_map(|kept| &kept.processes) {
+            procfs::threads(known.process, |thread| threads.push(thread));
+        }
+        threads
     }
 
     /// How many programs have ended.

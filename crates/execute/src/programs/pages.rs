@@ -158,6 +158,22 @@ impl Pages {
         futex_wake(&self.control.told);
     }
 
+    /// How many jobs it was told to do, and how many it has done; both wrap.
+    pub fn counts(&self) -> (u32, u32) {
+        let done = self.reply.done.load(Ordering::Acquire);
+        (self.control.told.load(Ordering::Acquire), done)
+    }
+
+    /// What it reads of its job.
+    pub fn say(&self, job: &Job) {
+        self.control.write(job);
+    }
+
+    /// Where the program has the word that says how many jobs it has done, in its own memory.
+    pub fn place(&self) -> u64 {
+        self.reply.place.load(Ordering::Acquire)
+    }
+
     /// Has it done all that it was told to do?
     pub fn is_done(&self) -> bool {
         self.reply.done.load(Ordering::Acquire) == self.control.told.load(Ordering::Acquire)

@@ -157,4 +157,41 @@ int warmset_choose(struct request *request)
 	return 0;
 }
 
+/* A program that asks for its jobs has done one, or has gone. Where all of its threads sleep, nobody
+ * but the loader has seen it: the job gets a processor, to end there. Else it ends with the last
+ * thread that goes to sleep.
+ */
+SEC("syscall")
+int warmset_finished(struct finished *request)
+{
+	u32 index = request->task, domain;
+	struct news news = {};
+	struct lock *lock;
+	u64 now, changed = 0;
+
+	if (over || index >= MAX_TASKS || !plan.task[index].asks)
+		return 0;
+	domain = tasks[index].home;
+	lock = bpf_map_lookup_elem(&locks, &domain);
+	if (!lock)
+		return 2;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	struct task *t = &tasks[index];
+
+	/* It has come to the end of what was cut short: no job ends by that. */
+	if (t->home == domain && t->behind)
+		take_done(index, &news);
+	if (t->home == domain && t->current && t->blocked && t->on == NONE &&
+	    pages[index].done > t->taken) {
+		t->blocked = 0;
+		place(index);
+		changed = decide(domain);
+	}
+	bpf_spin_unlock(&lock->lock);
+	call(changed);
+	return 0;
+}
+
 #endif

@@ -131,10 +131,66 @@ __noinline int let_go(s32 cpu)
 	return 0;
 }
 
-/* A processor is linked to no job: the others may have it. */
-__noinline int take_others(void)
+/* The threads of a program that goes on beyond its budget run where no job is. They stay members of
+ * its queue, out of which a processor takes one without being linked to it; `out` says which have.
+ * The bit is there before the thread has left the queue, so that a processor that the next job of
+ * the program is linked to sees the thread in the queue or the bit. Before the first releases nobody
+ * runs.
+ */
+__noinline int take_beyond(u32 slot)
 {
-	return scx_bpf_dsq_move_to_local(BEHIND) || scx_bpf_dsq_move_to_local(OTHERS);
+	u64 bit = 1ULL << (slot & 63);
+	u32 i;
+
+	if (bpf_ktime_get_ns() < plan.origin)
+		return 0;
+	bpf_for(i, 0, plan.tasks) {
+		struct task *t = &tasks[at(i)];
+
+		if (!plan.task[at(i)].beyond || t->link != NONE || scx_bpf_dsq_nr_queued(at(i)) <= 0)
+			continue;
+		__sync_fetch_and_or(&t->out, bit);
+		if (scx_bpf_dsq_move_to_local(at(i)))
+			return 1;
+		__sync_fetch_and_and(&t->out, ~bit);
+	}
+	return 0;
+}
+
+/* A processor is linked to no job: the others may have it, and programs beyond their budgets, in
+ * turn.
+ */
+__noinline int take_others(s32 slot)
+{
+	if (scx_bpf_dsq_move_to_local(BEHIND))
+		return 1;
+	if (!plan.beyond || slot < 0 || slot >= MAX_CPUS)
+		return scx_bpf_dsq_move_to_local(OTHERS);
+	cpus[slot].turn ^= 1;
+	if (cpus[slot].turn)
+		return take_beyond(slot) || scx_bpf_dsq_move_to_local(OTHERS);
+	return scx_bpf_dsq_move_to_local(OTHERS) || take_beyond(slot);
+}
+
+/* The job of a program has a processor, and others have its threads still, beyond its budget: they
+ * are called. Returns whether it has to be waited for one: where a thread has got lost, not for good.
+ */
+__noinline int call_in(u32 index, u32 slot)
+{
+	struct task *t = &tasks[at(index)];
+	u64 others = t->out & ~(1ULL << (slot & 63)), now;
+
+	if (!t->out)
+		return 0;
+	call(others);
+	now = clock();
+	if (!t->called)
+		t->called = now;
+	if (now < t->called + ON_ITS_WAY)
+		return 1;
+	t->out = 0;
+	t->called = 0;
+	return 0;
 }
 
 /* The kernel unloads a program under which a thread waits for a processor for 30 s; and jobs may

@@ -66,6 +66,10 @@ struct task_plan {
 	 * no thread wants its processor.
 	 */
 	u32 many;
+	/* Where no job of it has a processor, its threads have those that no job needs. */
+	u32 beyond;
+	/* It asks for its jobs, sleeps until it has one, and says when it has done it. */
+	u32 asks;
 	u32 reserved;
 };
 
@@ -122,16 +126,21 @@ struct plan {
 	s32 slot_of[MAX_NUMBER];
 	/* The thread that has loaded the program; 0: not known yet. */
 	s32 loader;
-	u32 reserved;
+	/* How many tasks go on beyond their budgets. */
+	u32 beyond;
 	/* By task, its thread; of a program its first one. */
 	s32 thread[MAX_TASKS];
+	/* By task, where its program has the word that says how many jobs it has done; 0: nowhere. */
+	u64 reply[MAX_TASKS];
 	struct part_plan part[MAX_TASKS][MAX_PARTS];
 	struct change_plan change[MAX_CHANGES];
 };
 
 /* What a task says of its jobs, and is told of them. On a cache line of its own. */
 struct page {
-	/* How many jobs the task has done. The task alone writes it, before it yields. */
+	/* How many jobs the task has done. The task alone writes it, before it yields; of a program
+	 * that asks for its jobs the loader and this program do, when they see it.
+	 */
 	u64 done;
 	/* The number of the job that it was given last, from 0, with release and deadline. */
 	u64 number;
@@ -141,7 +150,11 @@ struct page {
 	u64 given;
 	/* Counted from 1: the latest job that had a processor by the decision at its release. */
 	u64 chosen;
-	u64 reserved[2];
+	/* Of a program that asks for its jobs: how often one was preempted and went on, where it was
+	 * and on another processor.
+	 */
+	u64 preemptions;
+	u64 migrations;
 };
 
 /* One record of the trace: the words of `trace::Event`. */
@@ -159,6 +172,11 @@ struct ending {
 	u64 code;
 	char reason[MESSAGE];
 	char message[MESSAGE];
+};
+
+/* What the loader asks of the program for a task whose program has done a job. */
+struct finished {
+	u32 task;
 };
 
 /* What the loader may ask of the program: each call is about one domain. */

@@ -146,6 +146,7 @@ __noinline int hand_over(u32 index)
 	bpf_spin_unlock(&lock->lock);
 	tell_window(index, now);
 	call(changed);
+	call_program(index);
 	return 0;
 }
 
@@ -207,6 +208,26 @@ static bool take_done(u32 index, struct news *news)
 	return true;
 }
 
+/* A program that asks for its jobs has no thread that can run: has it done its job, or does it wait
+ * for something else? Its word is read where it goes to sleep, in the process that has it; what
+ * another process of it does last, the loader knows before.
+ */
+static void see_done(u32 index, const struct task_struct *p)
+{
+	u64 *done = &pages[at(index)].done, word = plan.reply[at(index)], known = *done;
+	u32 seen;
+	s32 more;
+
+	if (!word || p->tgid != plan.thread[at(index)])
+		return;
+	if (bpf_probe_read_user(&seen, sizeof(seen), (void *)(unsigned long)word))
+		return;
+	/* It wraps. Where it fails, the loader has seen the same. */
+	more = (s32)(seen - (u32)known);
+	if (more > 0)
+		__sync_val_compare_and_swap(done, known, known + more);
+}
+
 /* A program whose job runs, or has a processor, has no thread that can run. Returns whether there was
  * such a job: it has ended.
  */
@@ -237,6 +258,7 @@ static void tell_end(u32 index, u64 now, u32 cpu, struct news *news, u32 flags)
 	if (now > news->deadline)
 		tell(now, cpu, DEADLINE_MISS, index, news->job, news->deadline, 0);
 	tell(now, cpu, COMPLETION, index, news->job, news->executed, flags);
+	call_program(index);
 	if (news->goes_on)
 		tell(now, cpu, START, index, news->next, 0, 0);
 }
@@ -375,8 +397,8 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 
 		account(t, now);
 		if (t->current && t->shown && budget && t->executed >= budget) {
-			/* A program leaves nothing to its next job. */
-			if (!plan.task[index].many)
+			/* A program that knows nothing of jobs leaves nothing to the next one. */
+			if (!plan.task[index].many || plan.task[index].asks)
 				t->behind++;
 			note_end(index, &news);
 			changed = decide(domain);

@@ -32,6 +32,7 @@ enum {
 	BPF_ANY = 0,
 	BPF_F_NO_PREALLOC = 1,
 	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
 	BPF_F_TIMER_ABS = 1,
 	BPF_F_TIMER_CPU_PIN = 2,
 	CLOCK_MONOTONIC = 1,
@@ -56,6 +57,7 @@ struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
 	int pid;
+	int tgid;
 	struct signal_struct *signal;
 	/* Where it may run, whatever holds it on one processor for a moment (`cpus_ptr`). */
 	struct cpumask cpus_mask;
@@ -134,6 +136,7 @@ struct sched_ext_ops {
 #define SCX_OPS_SWITCH_PARTIAL (1ULL << 3)
 #define SCX_DSQ_GLOBAL (1ULL << 63 | 1)
 #define SCX_KICK_PREEMPT (1ULL << 1)
+#define SCX_ENQ_LAST (1ULL << 41)
 #define SCX_SLICE_DFL 20000000ULL
 #define SCX_SLICE_INF (~0ULL)
 

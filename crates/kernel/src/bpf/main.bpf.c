@@ -101,7 +101,23 @@ static bool stays(const struct task_struct *p)
 /* How long a thread of a task may run until its processor looks for another one. */
 static u64 slice_of(u32 index)
 {
-	return plan.task[at(index)].many ? TURN : SCX_SLICE_INF;
+	if (!plan.task[at(index)].many)
+		return SCX_SLICE_INF;
+	return plan.task[at(index)].beyond && tasks[at(index)].link == NONE ? SCX_SLICE_DFL : TURN;
+}
+
+/* A thread of a task comes into custody: has the processor that the task is linked to to be called? One
+ * that is between two threads of a program has looked already, and taken the next one, which the call
+ * would take off again at once; unless it has found none.
+ */
+static bool is_awaited(u32 index, s32 link, u64 enq_flags)
+{
+	if (link < 0 || link >= MAX_CPUS)
+		return false;
+	if (!plan.task[at(index)].many)
+		return true;
+	return tasks[at(index)].on == NONE &&
+	       (cpus[link].interrupted != (s32)index || enq_flags & SCX_ENQ_LAST);
 }
 
 /* A task can run and is on no processor: it comes into custody. */
@@ -110,7 +126,7 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct lock *lock;
 	u64 now, changed = 0, job = 0;
-	bool woke = false;
+	bool woke = false, awaited;
 	u32 domain;
 	s32 index = known(p, &domain, &lock), link, cpu = 0;
 
@@ -130,7 +146,7 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 	now = clock();
 	bpf_spin_lock(&lock->lock);
 	now = stamp(domain, now);
-	if (!tasks[index].inside) {
+	if (!tasks[index].inside && !plan.task[index].asks) {
 		tasks[index].inside = 1;
 		__sync_fetch_and_add(&inside, 1);
 	}
@@ -144,14 +160,17 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 		changed = decide(domain);
 	}
 	link = tasks[index].link;
+	awaited = is_awaited(index, link, enq_flags);
 	bpf_spin_unlock(&lock->lock);
 	scx_bpf_dsq_insert(p, index, slice_of(index), enq_flags);
 	if (woke)
 		tell(now, cpu, WAKE_UP, index, job, 0, 0);
 	/* The processor that waits for it is called when it is really here. */
-	if (link >= 0 && link < MAX_CPUS)
-		changed |= 1ULL << link;
+	if (awaited)
+		changed |= 1ULL << (link & 63);
 	call(changed);
+	if (link == NONE && plan.task[index].beyond)
+		stay_behind(scx_bpf_task_cpu(p), 0);
 	look_behind(p);
 }
 
@@ -176,13 +195,15 @@ void BPF_PROG(warmset_set_cpumask, struct task_struct *p, const struct cpumask *
 	}
 }
 
-/* A job of a program has a processor, and no thread of the program can run: it has ended there. What
- * the processor has had before is over in the trace, too.
+/* A job of a program has a processor, and no thread of the program can run: it has ended there, or, of
+ * a program that asks for its jobs and has not done this one, waits. What the processor has had
+ * before is over in the trace, too.
  */
 __noinline int end_asleep(u32 index, u32 slot)
 {
 	struct gone gone = { .index = NONE };
-	u64 now, changed = 0, left = 0;
+	u64 now, changed = 0, left = 0, job = 0;
+	bool ended = false, waits = false;
 	struct news news = {};
 	struct lock *lock;
 	s32 was = NONE;
@@ -212,18 +233,29 @@ __noinline int end_asleep(u32 index, u32 slot)
 			was = NONE;
 		}
 		leave_interrupted(slot, index, &gone);
-		cpus[slot].idle = 0;
-		note_end(index, &news);
+		if (!plan.task[index].asks)
+			note_end(index, &news);
+		else if (!take_done(index, &news)) {
+			waits = t->shown;
+			job = t->number;
+			t->shown = 0;
+			t->blocked = 1;
+			unlink_task(index);
+		}
+		ended = news.ended;
+		if (ended)
+			cpus[slot].idle = 0;
 		changed = decide(domain) | 1ULL << slot;
 	}
 	bpf_spin_unlock(&lock->lock);
-	if (!news.ended)
-		return 0;
 	if (was >= 0)
 		tell(now, slot, PREEMPTION, was, left, 0, 0);
 	tell_gone(&gone, now);
-	tell_end(index, now, slot, &news, 0);
-	tell_window(index, now);
+	if (ended) {
+		tell_end(index, now, slot, &news, 0);
+		tell_window(index, now);
+	} else if (waits)
+		tell(now, slot, SUSPENSION, index, job, 0, 0);
 	call(changed);
 	if (tasks[index].home != domain)
 		hand_over(index);
@@ -233,7 +265,7 @@ __noinline int end_asleep(u32 index, u32 slot)
 /* A processor is linked to a program: its threads have it in turn. */
 static __noinline int take_turns(u32 index, u32 slot, struct task_struct *prev)
 {
-	bool here;
+	bool here, waits;
 
 	if (index >= MAX_TASKS || slot >= MAX_CPUS)
 		return 0;
@@ -245,9 +277,10 @@ static __noinline int take_turns(u32 index, u32 slot, struct task_struct *prev)
 	/* Where one of them runs elsewhere, that processor calls when it has left. */
 	if (!here && tasks[index].on != NONE)
 		return 0;
+	waits = call_in(index, slot);
 	if (scx_bpf_dsq_move_to_local(index))
 		return 0;
-	if (scx_bpf_dsq_nr_queued(index) > 0 || is_on_its_way(index))
+	if (scx_bpf_dsq_nr_queued(index) > 0 || waits || is_on_its_way(index))
 		ask_again(index, cpu_of(slot));
 	else if (!here)
 		end_asleep(index, slot);
@@ -265,14 +298,14 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	if (slot < 0 || slot >= MAX_CPUS) {
-		take_others();
+		take_others(NONE);
 		return;
 	}
 	if (let(slot))
 		return;
 	index = cpus[slot].link;
 	if (index < 0 || index >= MAX_TASKS) {
-		take_others();
+		take_others(slot);
 		return;
 	}
 	if (plan.task[index].many) {
@@ -385,11 +418,26 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	/* The end of a change. What it does on this processor is known. */
 	if (t->on == (s32)cpu)
 		return;
+	if (plan.task[index].beyond && t->link != (s32)cpu) {
+		/* In time that no job needs, unless one has been linked here, or elsewhere to its own. */
+		if (cpus[cpu].link == NONE && t->link == NONE)
+			rest(cpu);
+		else if (lent || is_bound(p))
+			watch_misplaced(cpu, clock());
+		else if (!(p->flags & PF_EXITING))
+			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
+		return;
+	}
 	/* The processor that its program was linked to before has taken one more of its threads. */
 	if (plan.task[index].many && t->on != NONE) {
 		if (!(p->flags & PF_EXITING))
 			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
 		return;
+	}
+	if (plan.task[index].beyond) {
+		/* What it was given where it had no job was more. */
+		p->scx.slice = TURN;
+		t->called = 0;
 	}
 	now = clock();
 	bpf_spin_lock(&lock->lock);
@@ -412,6 +460,8 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 		t->seen = cpu;
 		t->shown = 1;
 		job = t->number;
+		pages[index].preemptions += kind == RESUMPTION;
+		pages[index].migrations += kind == MIGRATION;
 	}
 	bpf_spin_unlock(&lock->lock);
 	tell_gone(&gone, now);
@@ -442,7 +492,7 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	struct lock *lock;
 	s32 index = known(p, &domain, &lock);
 	u64 now, job = 0, changed = 0;
-	bool left = false, ended, settled, idles = false, deliberate, many, goes_on;
+	bool left = false, ended, settled, idles = false, deliberate, many, asks, goes_on, sleeps;
 	bool begun = bpf_ktime_get_ns() >= plan.origin;
 
 	/* The processor that takes nothing else would be idle beside it, as nobody calls. */
@@ -455,21 +505,31 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	struct task *t = &tasks[index];
 
 	many = plan.task[index].many;
+	asks = plan.task[index].asks;
+	if (plan.task[index].beyond)
+		__sync_fetch_and_and(&t->out, ~(1ULL << (cpu & 63)));
 	if (many && t->on != (s32)cpu)
 		return;
 	/* Whether another thread of its program can go on in its place. */
 	goes_on = runnable || (many && scx_bpf_dsq_nr_queued(index) > 0);
+	/* Its job goes on when it wakes up. */
+	sleeps = !goes_on && (!many || asks);
+	if (sleeps && asks)
+		see_done(index, p);
 	now = clock();
 	bpf_spin_lock(&lock->lock);
 	now = stamp(domain, now);
 	account(t, now);
 	t->on = NONE;
 	cpus[cpu].on = NONE;
-	if (!goes_on && !many) {
+	if (sleeps) {
 		t->blocked = 1;
 		place(index);
 	}
-	ended = many ? !goes_on && take_all_asleep(index, &news) : take_done(index, &news);
+	if (many && !asks)
+		ended = !goes_on && take_all_asleep(index, &news);
+	else
+		ended = (sleeps || !many) && take_done(index, &news);
 	if (ended)
 		/* Its end is shown here, in any case. */
 		cpus[cpu].idle = 0;
@@ -479,7 +539,7 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 		left = t->shown;
 		job = t->number;
 		t->shown = 0;
-		if (!goes_on && !many)
+		if (sleeps)
 			unlink_task(index);
 	}
 	if (ended || !goes_on)
@@ -496,7 +556,7 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 		tell_end(index, now, cpu, &news, 0);
 		tell_window(index, now);
 	} else if (left)
-		tell(now, cpu, goes_on || many ? PREEMPTION : SUSPENSION, index, job, 0, 0);
+		tell(now, cpu, sleeps ? SUSPENSION : PREEMPTION, index, job, 0, 0);
 	if (idles)
 		tell(now, cpu, IDLE, NO_TASK, 0, 0, deliberate ? DELIBERATE : 0);
 	if (settled)
@@ -568,6 +628,8 @@ s32 BPF_PROG(warmset_init)
 
 		t->link = t->on = t->last = t->seen = NONE;
 		t->home = home_of(at(i), 0);
+		/* A program that asks for its jobs sleeps until it has one. */
+		t->blocked = plan.task[at(i)].asks;
 	}
 	bpf_for(i, 0, MAX_CPUS) {
 		cpus[i % MAX_CPUS].link = NONE;

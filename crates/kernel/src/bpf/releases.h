@@ -135,6 +135,11 @@ static int on_release(void *map, u32 *key, struct timer *timer)
 		    tasks[index].number == d->fresh_number[at(i)])
 			pages[index].chosen = tasks[index].number + 1;
 	}
+	/* With the first releases programs begin that go on where no job is. */
+	if (plan.beyond && !d->begun) {
+		d->begun = 1;
+		changed |= plan.domain[bounded(domain)].cpus;
+	}
 	bpf_spin_unlock(&lock->lock);
 	tell_servers(domain, now);
 	tell_fresh(domain, now);

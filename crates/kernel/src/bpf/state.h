@@ -113,6 +113,11 @@ struct task {
 	u64 opens;
 	/* Jobs that were cut short and whose work is not done (`job::Life::behind`). */
 	u64 behind;
+	/* Slots that have taken one of its threads in time that no job needed; since when its job waits
+	 * for those. Protected by nothing, as others take them at any time.
+	 */
+	u64 out;
+	u64 called;
 	/* The domain of the current slice, or of the next job. */
 	u32 home;
 	u32 part;
@@ -168,6 +173,9 @@ struct cpu {
 	u32 guests;
 	/* It has taken one that it is to let run, which does not run yet. */
 	u32 lent;
+	/* Whom it takes first where it has no job: changes each time. */
+	u32 turn;
+	u32 reserved;
 };
 
 struct domain {
@@ -186,7 +194,8 @@ struct domain {
 	/* The change that comes next, and when the timetable began that it is in. */
 	u64 began;
 	u32 change;
-	u32 reserved;
+	/* Its first releases have been. */
+	u32 begun;
 	/* Slots whose server has changed. */
 	u64 changing;
 	/* Slots that have not taken up yet what was chosen for them at a quantum. */
@@ -293,5 +302,11 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 24);
 } events SEC(".maps");
+
+/* Wakes the thread of the loader that tells programs of their jobs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} calls SEC(".maps");
 
 #endif

@@ -56,6 +56,15 @@ static u64 due_of(u32 index)
 static void begin(u32 index);
 __noinline int tell_window(u32 index, u64 now);
 
+/* A job of a program that asks for its jobs has been released, or the one before has ended. A call
+ * that finds no room finds others there, which do the same.
+ */
+static void call_program(u32 index)
+{
+	if (plan.task[at(index)].asks)
+		bpf_ringbuf_output(&calls, &index, sizeof(index), BPF_RB_FORCE_WAKEUP);
+}
+
 /* Tells of a release, on the processor that the task had last. */
 __noinline int tell_release(u32 index, u32 domain, u64 number, u64 now)
 {
@@ -67,6 +76,7 @@ __noinline int tell_release(u32 index, u32 domain, u64 number, u64 now)
 	tell(now, cpu, RELEASE, at(index), number,
 	     release_of(index, number) + plan.task[at(index)].deadline, 0);
 	tell_window(index, now);
+	call_program(index);
 	return 0;
 }
 
