@@ -10,6 +10,7 @@ use crate::outside;
 use kernel::intf::Choice;
 use kernel::quanta::{Machines, Seen};
 use model::{Duration, Error, Result};
+use policy::profiler::Estimate;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::Write;
@@ -196,6 +197,10 @@ impl Machines for FailingPolicy {
     fn decide(&mut self, domain: usize, seen: &Seen) -> Choice {
         self.1 = self.1.checked_sub(1).expect("fails, as it is told");
         self.0.decide(domain, seen)
+    }
+
+    fn profiled(&self) -> Vec<(u32, Estimate)> {
+        self.0.profiled()
     }
 }
 

@@ -59,6 +59,7 @@ pub fn run<S: Sink>(
     settings.triggers.fit(set)?;
     let performers = performers.into_iter().map(Into::into).collect();
     let (works, cast) = company::split(performers, set, &settings.best_effort);
+    let counts = cast.tasks() == 0 && works.iter().all(|(_, work)| work.counts_misses());
     company::give(&cast, &mut carried, set)?;
     let horizon = Duration::from_nanos(carried.plan.horizon);
     // Before any thread is started.
@@ -66,7 +67,10 @@ pub fn run<S: Sink>(
     let _kept = company.make(settings, set, watch)?;
     company.gather(watch)?;
     let asking = company.asking();
-    let Carried { plan, mut machines } = carried;
+    if let Some(e) = carried.uncounted.filter(|_| !counts) {
+        return Err(e);
+    }
+    let (plan, mut machines) = (carried.plan, carried.machines);
     let mut loaded = Loaded::load(settings)?;
     loaded.set_plan(&plan)?;
     let shared = Arc::new(Shared::new(&plan, loaded.pages()?, settings, works.len()));
@@ -159,6 +163,7 @@ pub fn run<S: Sink>(
             triggers,
             stuck,
             best_effort,
+            profiled: machines.map_or_else(Vec::new, |machines| machines.profiled()),
         }),
         task => Err(Error::new("its job panicked; what it said is above")
             .at(format!("task {}", set.name(TaskId(task as u32 - 1))))

@@ -3,6 +3,7 @@
 use crate::surroundings::Surroundings;
 use execute::{Done, Efforts, Ending, ProgramEnd, Triggered, Triggers};
 use model::{Duration, Instant, TaskId};
+use policy::profiler::Estimate;
 use std::sync::Arc;
 
 /// Everything about a run but the plan and the work.
@@ -71,4 +72,7 @@ pub struct Outcome {
     pub stuck: Vec<TaskId>,
     /// What best-effort work got done, by name.
     pub best_effort: Vec<Done>,
+    /// By task its multithreaded task, and what the policy found of its working set; empty: it
+    /// looked for none.
+    pub profiled: Vec<(u32, Estimate)>,
 }

@@ -12,8 +12,8 @@ use crate::intf::{
 };
 use crate::quanta::{self, Machines};
 use model::{
-    Beyond, CpuId, Duration, Enforcement, Error, Instant, Platform, Result, Resumption, TaskId,
-    TaskSet,
+    Beyond, Bytes, CpuId, Duration, Enforcement, Error, Instant, Platform, Result, Resumption,
+    TaskId, TaskSet,
 };
 use policy::plan::Turns;
 use policy::{AnyPlan, KeyedChange, KeyedServers, KeyedSlice, Keys, Place, Policy, Route, Visit};
@@ -45,6 +45,11 @@ pub struct Carried {
     pub plan: intf::Plan,
     /// Who decides at quanta; `None`: nobody, the program does.
     pub machines: Option<Box<dyn Machines>>,
+    /// Where the policy finds working sets by the misses of jobs (003 §3.2), the size of a line of
+    /// the cache.
+    pub line: Option<Bytes>,
+    /// Why it cannot be carried out where nobody counts them, if so.
+    pub uncounted: Option<Error>,
 }
 
 impl Carried {
@@ -84,7 +89,6 @@ impl Carried {
 /// # Errors
 /// The policy, the set or the platform is one that this engine does not run; the reason says why.
 pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
-    plan_needs_no_counts(plan)?;
     let parts = plan.clone().visit(Parts);
     let refuse = |why: &str| {
         Err(Error::new(format!(
@@ -208,20 +212,9 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
     Ok(Carried {
         plan: data,
         machines,
+        line: plan.profiler().map(policy::Profiler::line),
+        uncounted: plan.needs_no_counts().err(),
     })
-}
-
-/// # Errors
-/// The policy counts the misses of jobs.
-fn plan_needs_no_counts(plan: &AnyPlan) -> Result<()> {
-    struct Counts;
-    impl Visit for Counts {
-        type Out = Result<()>;
-        fn visit<P: Policy + Send + 'static>(self, plan: policy::Plan<P>) -> Self::Out {
-            plan.needs_no_counts()
-        }
-    }
-    plan.clone().visit(Counts)
 }
 
 /// The servers of a domain of these processors.
@@ -462,6 +455,8 @@ mod tests {
         let mut carried = Carried {
             plan,
             machines: None,
+            line: None,
+            uncounted: None,
         };
         carried.give_program(TaskId(1), &set, Beyond::Hold);
         let of = |task: &intf::TaskPlan| (task.many, task.beyond, task.budget / 1_000_000);
@@ -474,6 +469,8 @@ mod tests {
         let mut carried = Carried {
             plan,
             machines: None,
+            line: None,
+            uncounted: None,
         };
         carried.give_asking_program(TaskId(0), &set).unwrap();
         let task = &carried.plan.tasks[0];

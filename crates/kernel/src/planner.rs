@@ -48,7 +48,7 @@ pub(crate) fn run(
             if !deciding.quantum(domain as u32)? {
                 return Ok(());
             }
-            let seen = seen(deciding, domain, plan.tasks.len());
+            let seen = seen(deciding, domain, shared);
             let choice = machines.decide(domain, &seen);
             if !deciding.choose(domain as u32, &choice)? {
                 return Ok(());
@@ -75,13 +75,19 @@ fn above_all(quantum: u64) {
     }
 }
 
-fn seen(deciding: &Deciding<'_>, domain: usize, tasks: usize) -> Seen {
+fn seen(deciding: &Deciding<'_>, domain: usize, shared: &Shared) -> Seen {
     let word = |at: usize| {
         let word = deciding.seen.word(domain * intf::SEEN + 8 * at);
         word.load(Ordering::Acquire)
     };
+    let ended: Vec<u64> = (0..shared.tasks.len()).map(|task| word(2 + task)).collect();
+    let misses = |(task, ended): (usize, &u64)| {
+        let last = ended.checked_sub(1)?;
+        shared.misses[task].of(last)
+    };
     Seen {
         now: Instant::from_nanos(word(0)),
-        ended: (0..tasks).map(|task| word(2 + task)).collect(),
+        misses: ended.iter().enumerate().map(misses).collect(),
+        ended,
     }
 }

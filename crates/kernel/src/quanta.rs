@@ -7,6 +7,7 @@
 
 use crate::intf::{Choice, MAX_CPUS, TaskPlan};
 use model::{Duration, Instant, TaskId};
+use policy::profiler::Estimate;
 use policy::{AnyPlan, Decisions, DomainId, Event, Job, Place, Plan, Policy, Visit};
 
 /// What has happened in a domain when a quantum begins.
@@ -16,12 +17,17 @@ pub struct Seen {
     pub now: Instant,
     /// By task, how many of its jobs have ended.
     pub ended: Vec<u64>,
+    /// By task, how often the last of them missed the shared cache; `None`: that is not known.
+    pub misses: Vec<Option<u64>>,
 }
 
 /// The state machines of all domains of a plan.
 pub trait Machines: Send {
     /// Who runs in the quantum that begins in a domain.
     fn decide(&mut self, domain: usize, seen: &Seen) -> Choice;
+    /// By task its multithreaded task, and what the policy found of its working set (003 §3.2);
+    /// empty: it looked for none.
+    fn profiled(&self) -> Vec<(u32, Estimate)>;
 }
 
 /// The state machines of a plan, if it decides at quanta. `slots`: by domain and place, the slot of
@@ -104,9 +110,15 @@ impl<P: Policy + Send> Machines for All<P> {
         let now = seen.now;
         let of_domain = |task: &TaskPlan| task.home[0] as usize == domain;
         for (index, ready) in self.ready.iter_mut().enumerate() {
-            if of_domain(&self.tasks[index]) && ready.is_some_and(|n| seen.ended[index] > n) {
+            let Some(number) = *ready else { continue };
+            if of_domain(&self.tasks[index]) && seen.ended[index] > number {
                 *ready = None;
                 let task = TaskId(index as u32);
+                // Of a job that was followed by another one within a quantum nobody knows it.
+                if let Some(misses) = seen.misses[index].filter(|_| seen.ended[index] == number + 1)
+                {
+                    machine.policy.counted(task, misses);
+                }
                 machine.policy.happen(Event::Done(task), now);
                 machine.seats.leave(task);
             }
@@ -146,6 +158,11 @@ impl<P: Policy + Send> Machines for All<P> {
             }
         }
         choice
+    }
+
+    fn profiled(&self) -> Vec<(u32, Estimate)> {
+        let profilers = self.domains.iter().filter_map(|m| m.policy.profiler());
+        profilers.flat_map(policy::Profiler::estimates).collect()
     }
 }
 
@@ -187,6 +204,7 @@ mod tests {
             let seen = Seen {
                 now: Instant::from_nanos(quantum * 1_000_000 + 20_000),
                 ended: ended.clone(),
+                misses: vec![None; 3],
             };
             let choice = machines.decide(0, &seen);
             let chosen: Vec<u64> = choice.task.into_iter().filter(|t| *t < 3).collect();
@@ -200,5 +218,55 @@ mod tests {
             }
         }
         assert_eq!(had, [20, 20, 20]);
+    }
+
+    /// 003 §3.2: the misses of a job, times the line, where nobody has preempted it.
+    #[test]
+    fn working_sets_are_found_by_what_is_seen_of_misses() {
+        let set = TaskSet::from_timings(vec![Timing::implicit(ms(3), ms(10)); 2]).unwrap();
+        let platform = Platform::symmetric(2);
+        let policy = "ca-edf:cache=8MiB,wss=profiled";
+        let setup = Setup {
+            set: &set,
+            platform: &platform,
+            assignment: None,
+            quantum: ms(1),
+        };
+        let policy_plan = policy
+            .parse::<policy::Spec>()
+            .unwrap()
+            .plan(&setup)
+            .unwrap();
+        let given = Given {
+            set: &set,
+            platform: &platform,
+            enforcement: Enforcement::Off,
+            horizon: ms(100),
+        };
+        let carried = plan::of(policy, &policy_plan, &given).unwrap();
+        assert!(carried.uncounted.is_some());
+        let line = carried.line.unwrap();
+        let mut machines = carried.machines.unwrap();
+        let (mut had, mut ended) = ([0; 2], vec![0; 2]);
+        for quantum in 0..60 {
+            let seen = Seen {
+                now: Instant::from_nanos(quantum * 1_000_000 + 20_000),
+                ended: ended.clone(),
+                // Nobody knows them of the second.
+                misses: vec![Some(1024), None],
+            };
+            let choice = machines.decide(0, &seen);
+            for task in choice.task.into_iter().filter(|task| *task < 2) {
+                had[task as usize] += 1;
+                ended[task as usize] += u64::from(had[task as usize] % 3 == 0);
+            }
+        }
+        let profiled = machines.profiled();
+        let found = profiled.iter().map(|(_, e)| (e.wss.get(), e.converged));
+        assert_eq!(
+            found.collect::<Vec<_>>(),
+            [(1024 * line.get(), true), (0, false)]
+        );
+        assert!(profiled[0].1.profiled >= 4 && profiled[1].1.profiled == 0);
     }
 }

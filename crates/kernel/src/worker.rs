@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     pub surroundings: Option<Arc<dyn Surroundings>>,
     /// By task, its thread, of a program its first one.
     pub threads: Vec<AtomicI32>,
+    /// By task, how often its latest jobs missed the shared cache.
+    pub misses: Vec<Misses>,
     /// Every thread has a number; the engine has told the kernel of them.
     pub there: Barrier,
     pub known: Barrier,
@@ -54,6 +56,36 @@ pub(crate) struct Shared {
     pub refused: AtomicI32,
 }
 
+/// So many of the latest jobs of a task are remembered: who asks for one does so at the next quantum.
+const REMEMBERED: usize = 4;
+
+/// How often the latest jobs of a task missed the shared cache. Its worker writes it.
+#[derive(Debug)]
+pub(crate) struct Misses([(AtomicU64, AtomicU64); REMEMBERED]);
+
+impl Default for Misses {
+    fn default() -> Self {
+        // No job has this number.
+        Misses(std::array::from_fn(|_| {
+            (AtomicU64::new(u64::MAX), AtomicU64::new(0))
+        }))
+    }
+}
+
+impl Misses {
+    /// Of this job, where that is known.
+    pub fn of(&self, job: u64) -> Option<u64> {
+        let (number, misses) = &self.0[job as usize % REMEMBERED];
+        (number.load(Ordering::Acquire) == job).then(|| misses.load(Ordering::Acquire))
+    }
+
+    fn note(&self, job: u64, count: u64) {
+        let (number, misses) = &self.0[job as usize % REMEMBERED];
+        misses.store(count, Ordering::Release);
+        number.store(job, Ordering::Release);
+    }
+}
+
 /// A worker, by its task. It returns its latencies.
 pub(crate) type Worker = (TaskId, JoinHandle<Vec<u32>>);
 
@@ -66,6 +98,7 @@ impl Shared {
             pages,
             surroundings: settings.surroundings.clone(),
             threads: plan.tasks.iter().map(|_| AtomicI32::new(0)).collect(),
+            misses: plan.tasks.iter().map(|_| Misses::default()).collect(),
             there: Barrier::new(workers + 1),
             known: Barrier::new(workers + 1),
             origin: AtomicU64::new(0),
@@ -224,6 +257,9 @@ fn live(shared: &Shared, task: TaskId, work: &mut dyn Work, latencies: &mut Vec<
         work.job(done, &shared.stop);
         if shared.stop.load(Ordering::Acquire) {
             return;
+        }
+        if let Some(count) = work.misses() {
+            shared.misses[task.index()].note(done, count);
         }
         done += 1;
         counted.store(done, Ordering::Release);

@@ -188,13 +188,6 @@ fn in_kernel(options: &Options, set: &TaskSet, machine: &Machine, place: &str) -
     let stage = &reserved.stages[0];
     let policy = how.policy();
     let plan = policy.plan(&how.setup(set, platform, stage.assignment.as_ref()))?;
-    if plan.profiler().is_some() {
-        return Err(Error::new(
-            "the engine in the kernel does not find working sets while jobs run (`wss=profiled`)",
-        )
-        .at(PLACE)
-        .remedy(FROM_USER_SPACE));
-    }
     let given = Given {
         set,
         platform,

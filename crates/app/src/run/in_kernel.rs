@@ -34,6 +34,7 @@ pub(super) fn outcome(of: kernel::Outcome) -> Outcome {
         programs: of.programs,
         threads: of.threads,
         best_effort: of.best_effort,
+        profiled: of.profiled,
         ..Outcome::default()
     }
 }

@@ -485,11 +485,11 @@ impl Planned<'_> {
 
     /// By what the misses of jobs are counted, where the policy finds working sets by them.
     fn counted_by(&self) -> Option<CountBy> {
-        let Carried::User(plans) = &self.carried else {
-            return None;
+        let line = match &self.carried {
+            Carried::User(plans) => plans.iter().find_map(AnyPlan::profiler)?.line(),
+            Carried::Kernel(carried) => carried.line?,
         };
-        let profiler = plans.iter().find_map(AnyPlan::profiler)?;
-        Some(CountBy::here(profiler.line()))
+        Some(CountBy::here(line))
     }
 
     /// Makes what does the jobs: calibrated work, or programs with their rights.
