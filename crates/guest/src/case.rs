@@ -21,7 +21,8 @@
 //! `gap`; into the first one `burst` bytes at once, too. With `peers` it is told how long releases
 //! take, of the same set from user space and of cyclictest as well. The first `programs` tasks are
 //! programs: one of several threads and processes, one that sleeps again and again, one that ends.
-//! With `asks` they ask for their jobs, and every third one joins from outside.
+//! With `asks` they ask for their jobs; every third one joins from outside, and the one before it
+//! ends after some jobs.
 //! With `beyond` they go on beyond their budgets, in time that no job needs, and have to get it.
 //! With `maps` jobs map and unmap memory all the time, so that they are preempted with what every
 //! thread of their process needs to go on, and to end.

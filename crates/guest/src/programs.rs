@@ -24,6 +24,8 @@ const WORKS: Duration = Duration::from_micros(700);
 const SLEEPS: std::time::Duration = std::time::Duration::from_millis(3);
 /// After so much processor time one comes to its end.
 const ENDS: Duration = Duration::from_millis(20);
+/// After so many jobs one of those that ask for them ends.
+const SOME_JOBS: u64 = 5;
 /// How long one that joins waits for the door, and how long it has to go when the run is over.
 const TO_JOIN: std::time::Duration = std::time::Duration::from_secs(10);
 const TO_LEAVE: Duration = Duration::from_secs(2);
@@ -78,6 +80,13 @@ impl Company {
         }
         let kind = KINDS[task.index() % KINDS.len()];
         let words = match case.asks {
+            true if task.index() % 3 == 1 => {
+                vec![
+                    "asks".to_owned(),
+                    length(case, set, task),
+                    SOME_JOBS.to_string(),
+                ]
+            }
             true => vec!["asks".to_owned(), length(case, set, task)],
             false => vec![kind.to_owned()],
         };
@@ -157,14 +166,21 @@ pub fn be(words: &[&str]) -> Result<()> {
             std::thread::sleep(SLEEPS);
         },
         ["ends"] => work(ENDS),
-        ["asks", length] => serve(
-            Task::join().map_err(|e| Error::io("the run", "join it", &e))?,
-            length,
-        )?,
-        ["joins", door, name, length] => serve(join(door, name)?, length)?,
+        ["asks", length] => serve(asks()?, length, u64::MAX)?,
+        ["asks", length, jobs] => {
+            let jobs = jobs.parse();
+            let jobs = jobs.map_err(|e| Error::new(format!("no number of jobs: {e}")))?;
+            serve(asks()?, length, jobs)?;
+        }
+        ["joins", door, name, length] => serve(join(door, name)?, length, u64::MAX)?,
         _ => return Err(Error::new(format!("there is no program `{words:?}`"))),
     }
     Ok(())
+}
+
+/// Joins the run that has started this program.
+fn asks() -> Result<Task> {
+    Task::join().map_err(|e| Error::io("the run", "join it", &e))
 }
 
 /// Joins a run that is about to make this door.
@@ -179,11 +195,14 @@ fn join(door: &str, name: &str) -> Result<Task> {
     }
 }
 
-/// Does one job after the other, each of so many nanoseconds.
-fn serve(mut task: Task, length: &str) -> Result<()> {
+/// Does one job after the other, each of so many nanoseconds, and no more than so many.
+fn serve(mut task: Task, length: &str, jobs: u64) -> Result<()> {
     let length = length.parse().map(Duration::from_nanos);
     let length = length.map_err(|e| Error::new(format!("no length: {e}")))?;
-    while task.wait().is_some() {
+    for _ in 0..jobs {
+        if task.wait().is_none() {
+            break;
+        }
         work(length);
     }
     Ok(())

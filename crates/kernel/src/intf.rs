@@ -317,7 +317,8 @@ pub const PAGE_RELEASE: usize = 16;
 pub const PAGE_DEADLINE: usize = 24;
 /// Where in it stands how many jobs it was given.
 pub const PAGE_GIVEN: usize = 32;
-/// Where in it stands, counted from 1, the latest job that was chosen at its release.
+/// Where in it stands, counted from 1, the latest job that was chosen at its release. Of a program
+/// that asks for its jobs: `u64::MAX` when its first process has ended.
 pub const PAGE_CHOSEN: usize = 40;
 /// Where in it stands how often a job of a program that asks for them was preempted and went on
 /// where it was.

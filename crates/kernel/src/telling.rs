@@ -7,8 +7,8 @@
 //! program rings. Both threads are above all jobs.
 
 use crate::intf::{
-    PAGE_DEADLINE, PAGE_DONE, PAGE_GIVEN, PAGE_MIGRATIONS, PAGE_NUMBER, PAGE_PREEMPTIONS,
-    PAGE_RELEASE,
+    PAGE_CHOSEN, PAGE_DEADLINE, PAGE_DONE, PAGE_GIVEN, PAGE_MIGRATIONS, PAGE_NUMBER,
+    PAGE_PREEMPTIONS, PAGE_RELEASE,
 };
 use crate::loaded::{CALLS, Finishing, Loaded};
 use crate::planner::FIFO;
@@ -163,7 +163,9 @@ impl Teller<'_> {
     fn look_at(&self, task: TaskId, known: &mut u64) -> Result<()> {
         let word = |at| self.shared.word(task, at).load(Ordering::Acquire);
         let (given, (told, replied)) = (word(PAGE_GIVEN), self.asking.counts(task));
-        let has_gone = self.asking.has_gone(task);
+        // The program in the kernel knows of an end at once; that somebody from outside has left is
+        // found by who looks after programs.
+        let has_gone = word(PAGE_CHOSEN) == u64::MAX || self.asking.has_gone(task);
         // It wraps.
         let more = (replied.wrapping_sub(*known as u32) as i32).max(0);
         let mut done = *known + more as u64;

@@ -148,7 +148,9 @@ struct page {
 	u64 deadline;
 	/* How many jobs it was given: it has work as long as it has done fewer. */
 	u64 given;
-	/* Counted from 1: the latest job that had a processor by the decision at its release. */
+	/* Counted from 1: the latest job that had a processor by the decision at its release. Of a program
+	 * that asks for its jobs, ~0 when its first process has ended.
+	 */
 	u64 chosen;
 	/* Of a program that asks for its jobs: how often one was preempted and went on, where it was
 	 * and on another processor.

@@ -712,7 +712,8 @@ s32 BPF_PROG(warmset_init_task, struct task_struct *p, struct scx_init_task_args
 	return bpf_map_update_elem(&members, &own, task, BPF_ANY) ? -ENOMEM : 0;
 }
 
-/* A thread is dead: its number may be another's soon.
+/* A thread is dead: its number may be another's soon. If it is the first one of a program that asks
+ * for its jobs, those that are still to come have nothing to do.
  *
  * If it is the one that has loaded the program, its process dies, too, and with the last of its
  * threads the program; those that are in custody have to run to die.
@@ -721,7 +722,12 @@ SEC("struct_ops/exit_task")
 void BPF_PROG(warmset_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	s32 own = p->pid;
+	u32 *task = bpf_map_lookup_elem(&members, &own), index = task ? at(*task) : 0;
 
+	if (task && plan.task[index].asks && own == plan.thread[index]) {
+		pages[index].chosen = NEVER;
+		call_program(index);
+	}
 	bpf_map_delete_elem(&members, &own);
 	if (plan.loader && p->pid == plan.loader && !over)
 		end_custody();

@@ -131,7 +131,7 @@ static int on_release(void *map, u32 *key, struct timer *timer)
 		if (i >= d->fresh_count)
 			break;
 		index = at(d->fresh[at(i)]);
-		if (tasks[index].current && tasks[index].link != NONE &&
+		if (tasks[index].current && tasks[index].link != NONE && !plan.task[index].asks &&
 		    tasks[index].number == d->fresh_number[at(i)])
 			pages[index].chosen = tasks[index].number + 1;
 	}

@@ -131,7 +131,8 @@ __noinline int ask(u32 index, u64 count)
 		number = t->next[0];
 		released = release_asked(index, domain, when);
 		changed = decide(domain);
-		if (released && t->current && t->link != NONE && t->number == number)
+		if (released && t->current && t->link != NONE && t->number == number &&
+		    !plan.task[at(index)].asks)
 			pages[at(index)].chosen = number + 1;
 		when = released ? due_of(index) : NEVER;
 	}
