@@ -165,9 +165,9 @@ SEC("syscall")
 int warmset_finished(struct finished *request)
 {
 	u32 index = request->task, domain;
-	struct news news = {};
 	struct lock *lock;
-	u64 now, changed = 0;
+	u64 now, changed = 0, job = 0;
+	s32 seen = NONE;
 
 	if (over || index >= MAX_TASKS || !plan.task[index].asks)
 		return 0;
@@ -180,16 +180,27 @@ int warmset_finished(struct finished *request)
 	now = stamp(domain, now);
 	struct task *t = &tasks[index];
 
-	/* It has come to the end of what was cut short: no job ends by that. */
-	if (t->home == domain && t->behind)
-		take_done(index, &news);
+	/* It has come to the end of what was cut short, or will not any more: no job ends by that. */
+	if (t->home == domain && t->behind && pages[index].done > t->taken) {
+		u64 done = pages[index].done - t->taken;
+
+		if (done > t->behind)
+			done = t->behind;
+		t->taken += done;
+		t->behind -= done;
+	}
 	if (t->home == domain && t->current && t->blocked && t->on == NONE &&
 	    pages[index].done > t->taken) {
 		t->blocked = 0;
 		place(index);
+		seen = t->seen;
+		job = t->number;
 		changed = decide(domain);
 	}
 	bpf_spin_unlock(&lock->lock);
+	/* To the trace it was suspended. */
+	if (seen >= 0)
+		tell(now, seen, WAKE_UP, index, job, 0, 0);
 	call(changed);
 	return 0;
 }
