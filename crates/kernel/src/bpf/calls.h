@@ -193,7 +193,9 @@ int warmset_finished(struct finished *request)
 	    pages[index].done > t->taken) {
 		t->blocked = 0;
 		place(index);
-		seen = t->seen;
+		if (t->suspended)
+			seen = t->seen;
+		t->suspended = 0;
 		job = t->number;
 		changed = decide(domain);
 	}

@@ -41,6 +41,7 @@ static void begin(u32 index)
 	t->executed = 0;
 	t->current = 1;
 	t->held = 0;
+	t->suspended = 0;
 	t->seen = NONE;
 	set_part(index, 0);
 	place(index);

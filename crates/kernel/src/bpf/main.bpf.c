@@ -154,7 +154,8 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 	if (tasks[index].blocked) {
 		tasks[index].blocked = 0;
 		place(index);
-		woke = tasks[index].current && tasks[index].seen != NONE;
+		woke = tasks[index].current && tasks[index].suspended;
+		tasks[index].suspended = 0;
 		job = tasks[index].number;
 		cpu = tasks[index].seen;
 		changed = decide(domain);
@@ -240,6 +241,7 @@ __noinline int end_asleep(u32 index, u32 slot)
 			job = t->number;
 			t->shown = 0;
 			t->blocked = 1;
+			t->suspended = waits;
 			unlink_task(index);
 		}
 		ended = news.ended;
@@ -539,8 +541,10 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 		left = t->shown;
 		job = t->number;
 		t->shown = 0;
-		if (sleeps)
+		if (sleeps) {
+			t->suspended = left;
 			unlink_task(index);
+		}
 	}
 	if (ended || !goes_on)
 		changed = decide(domain);

@@ -136,8 +136,9 @@ struct task {
 	u8 held;
 	/* The trace has the window of the slice. */
 	u8 told;
-	/* It waits for something other than a processor. */
+	/* It waits for something other than a processor, and the trace says so of its job. */
 	u8 blocked;
+	u8 suspended;
 	/* The trace shows its job on a processor. */
 	u8 shown;
 	/* Chosen in the decision that is under way. */
