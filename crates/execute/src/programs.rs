@@ -5,8 +5,7 @@
 //! [`family`] of threads; [`sentinel`] finds out that one sleeps; [`pages`] are shared with those
 //! that were written for it. A [`run`] is what they belong to: that of the engine of this crate, or
 //! one that is carried out [`elsewhere`], where others tell programs that are [`asking`] of their
-//! jobs. By [`marks`], [`rights`] and [`leftovers`] nothing
-//! survives a run.
+//! jobs. By [`marks`], [`rights`] and [`leftovers`] nothing survives a run.
 
 pub(crate) mod asking;
 pub(crate) mod elsewhere;

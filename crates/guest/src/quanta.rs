@@ -11,12 +11,13 @@
 //!
 //! - Between boundaries nobody decides: a job that leaves its processor before its end was chosen
 //!   for all quanta up to the boundary before that.
-//! - A job that ends after what the policy was told and before its choice has arrived everywhere may
-//!   have been chosen or not, unless its processor has another job in that quantum. Whether it was
-//!   is what the simulator says; where it says that it was not, that counts as too close to tell.
+//! - A job that ends after what the policy was told and before its choice has arrived everywhere
+//!   may have been chosen or not, unless its processor has another job in that quantum. Whether it
+//!   was is what the simulator says; where it says that it was not, that counts as too close to
+//!   tell.
 //! - Where something of another class has a processor until the next boundary, a choice never
-//!   arrives there, and the trace says no more than that one was on its way. Which job it was is what
-//!   the simulator says; that counts as too close to tell, too.
+//!   arrives there, and the trace says no more than that one was on its way. Which job it was is
+//!   what the simulator says; that counts as too close to tell, too.
 //!
 //! Periods have to be whole quanta: no release lies between a boundary and the moment of which the
 //! policy was told.

@@ -60,6 +60,9 @@ pub fn run<S: Sink>(
     let performers = performers.into_iter().map(Into::into).collect();
     let (works, cast) = company::split(performers, set, &settings.best_effort);
     let counts = cast.tasks() == 0 && works.iter().all(|(_, work)| work.counts_misses());
+    if let Some(e) = carried.uncounted.take_if(|_| !counts) {
+        return Err(e);
+    }
     company::give(&cast, &mut carried, set)?;
     let horizon = Duration::from_nanos(carried.plan.horizon);
     // Before any thread is started.
@@ -67,9 +70,6 @@ pub fn run<S: Sink>(
     let _kept = company.make(settings, set, watch)?;
     company.gather(watch)?;
     let asking = company.asking();
-    if let Some(e) = carried.uncounted.filter(|_| !counts) {
-        return Err(e);
-    }
     let (plan, mut machines) = (carried.plan, carried.machines);
     let mut loaded = Loaded::load(settings)?;
     loaded.set_plan(&plan)?;

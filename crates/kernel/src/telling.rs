@@ -1,10 +1,11 @@
-//! The threads that tell programs of their jobs, and the program in the kernel of what they have done.
+//! The threads that tell programs of their jobs, and the program in the kernel of what they have
+//! done.
 //!
-//! A program that asks for its jobs sleeps until it has one, and only a thread can wake it: the program
-//! in the kernel calls that thread when a job has begun. When the program goes to sleep, the program in
-//! the kernel reads whether it has done its job; so its processor is given on at once. What it cannot
-//! read there (another process of the program went to sleep last) a second thread hears, to which the
-//! program rings. Both threads are above all jobs.
+//! A program that asks for its jobs sleeps until it has one, and only a thread can wake it: the
+//! program in the kernel calls that thread when a job has begun. When the program goes to sleep, the
+//! program in the kernel reads whether it has done its job; so its processor is given on at once.
+//! What it cannot read there (another process of the program went to sleep last) a second thread
+//! hears, to which the program rings. Both threads are above all jobs.
 
 use crate::intf::{
     PAGE_CHOSEN, PAGE_DEADLINE, PAGE_DONE, PAGE_GIVEN, PAGE_MIGRATIONS, PAGE_NUMBER,
@@ -68,13 +69,14 @@ pub(crate) fn while_telling<T>(
     let came = std::thread::scope(|scope| {
         let ends = EndsTelling(&teller);
         let called = || teller.note(teller.on_calls(loaded));
-        thread("teller")
+        let first = thread("teller")
             .spawn_scoped(scope, called)
             .map_err(cannot)?;
         let rung = || teller.note(teller.on_rings());
-        thread("ear").spawn_scoped(scope, rung).map_err(cannot)?;
-        // The first jobs are released when both are there.
-        while teller.listening.load(Ordering::Acquire) < 2 {
+        let second = thread("ear").spawn_scoped(scope, rung).map_err(cannot)?;
+        // The first jobs are released when both are there; one that panics is told of behind.
+        let are_there = || teller.listening.load(Ordering::Acquire) == 2;
+        while !(are_there() || first.is_finished() || second.is_finished()) {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         let came = course();

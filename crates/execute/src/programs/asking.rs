@@ -1,6 +1,6 @@
-//! Programs that ask for their jobs, in a run that another engine carries out: that engine knows when
-//! a job begins, and this tells the program; the program says when it has done it, and this tells the
-//! engine.
+//! Programs that ask for their jobs, in a run that another engine carries out: that engine knows
+//! when a job begins, and this tells the program; the program says when it has done it, and this
+//! tells the engine.
 
 use crate::programs::elsewhere::Elsewhere;
 use crate::programs::pages::Pages;

@@ -27,8 +27,8 @@ pub struct Cast {
     pub launches: Vec<(TaskId, Launch)>,
     /// Those that somebody else starts, by task, and where they join.
     pub outside: Vec<(TaskId, Arc<JoinSocket>)>,
-    /// Best-effort work, of which it is told that there may be programs ([`crate::Alongside`] starts
-    /// them).
+    /// Best-effort work, of which it is told that there may be programs ([`crate::Alongside`]
+    /// starts them).
     pub efforts: Efforts,
 }
 
@@ -172,8 +172,8 @@ impl Programs {
         Arc::clone(&self.run)
     }
 
-    /// Makes what releases jobs of tasks that have a trigger, and sockets by which programs join, to
-    /// be taken away with this value.
+    /// Makes what releases jobs of tasks that have a trigger, and sockets by which programs join,
+    /// to be taken away with this value.
     ///
     /// # Errors
     /// Something is there already, or nothing can be.
