@@ -175,6 +175,22 @@ impl Ran {
         }
         all
     }
+
+    /// How often each job of a task that was completed went on on another processor.
+    pub fn moves_by_job(&self, task: TaskId) -> Vec<u64> {
+        let (mut all, mut moves, mut last) = (Vec::new(), 0, None);
+        for event in self.events.iter().filter(|e| e.task == task) {
+            if event.kind.puts_on() {
+                let here = event.cpu();
+                moves += u64::from(last.is_some_and(|last| last != here));
+                last = Some(here);
+            } else if event.kind == trace::EventKind::Completion {
+                all.push(std::mem::take(&mut moves));
+                last = None;
+            }
+        }
+        all
+    }
 }
 
 /// Spins for so much processor time: as exact as the clock, whatever else the machine does.
