@@ -4,7 +4,7 @@
 //! On every way out the program is unloaded first, so that all threads are ordinary ones again.
 
 use crate::collect::Collector;
-use crate::company::{self, Company};
+use crate::company::{self, Company, Works};
 use crate::course::{self, Course, EVERY, Going};
 use crate::hearing::while_hearing;
 use crate::intf::{Plan, TaskPlan};
@@ -16,9 +16,9 @@ use crate::quanta::Machines;
 use crate::support;
 use crate::telling::while_telling;
 use crate::worker::{self, Shared, Worker};
-use execute::{Asking, Performer};
+use execute::{Asking, Performer, Triggered};
 use machine::Tree;
-use machine::realtime;
+use machine::realtime::{self, LockedMemory};
 use model::watch::Watch;
 use model::{CpuId, Duration, Error, Result, TaskId, TaskSet};
 use std::cell::RefCell;
@@ -69,105 +69,189 @@ pub fn run<S: Sink>(
     let mut company = Company::start(set, cast, horizon, watch)?;
     let _kept = company.make(settings, set, watch)?;
     company.gather(watch)?;
-    let asking = company.asking();
-    let (plan, mut machines) = (carried.plan, carried.machines);
-    let mut loaded = Loaded::load(settings)?;
-    loaded.set_plan(&plan)?;
-    let shared = Arc::new(Shared::new(&plan, loaded.pages()?, settings, works.len()));
-    let workers = start_all(&shared, set, works)?;
-    let memory = realtime::lock_memory();
-    if let Err(e) = &memory {
-        watch.note(&format!("{e}: jobs may wait for memory"));
-    }
-    company.start_efforts(&shared, &settings.best_effort, &plan.cpus)?;
-    company.enter(&shared);
-    shared.there.wait();
-    let threads = |word: &AtomicI32| word.load(Ordering::Acquire);
-    let mut plan = Plan {
-        loader: rustix::thread::gettid().as_raw_nonzero().get(),
-        threads: shared.threads.iter().map(threads).collect(),
-        replies: replies(set, asking.as_ref()),
-        ..plan
+    let given = Given {
+        set,
+        settings,
+        watch,
     };
-    if let Some(release) = settings.release_at {
-        wait_until(release.saturating_sub(AHEAD.nanos()), watch);
-    }
-    let there = gather(&mut loaded, &plan, &shared, &company);
+    let mut scene = Scene::set(given, carried, works, company)?;
     let collector = RefCell::new(Collector::new(set));
-    let ended = there.and_then(|()| {
+    let ended = scene.play(&collector, sink, &mut flush);
+    scene.end(ended, collector.into_inner(), sink, flush)
+}
+
+/// What a run is told.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    set: &'a TaskSet,
+    settings: &'a Settings,
+    watch: &'a dyn Watch,
+}
+
+/// A run whose program is loaded and whose threads have been started. What is dropped first stands
+/// first: the program goes before those who look after its threads.
+struct Scene<'a> {
+    given: Given<'a>,
+    _memory: Result<LockedMemory>,
+    plan: Plan,
+    machines: Option<Box<dyn Machines>>,
+    asking: Option<Asking>,
+    workers: Vec<Worker>,
+    shared: Arc<Shared>,
+    loaded: Loaded,
+    company: Company,
+}
+
+/// How the time in which jobs run has ended, and what came of the triggers.
+type Ended = Result<(Course, Vec<Triggered>)>;
+
+impl<'a> Scene<'a> {
+    /// Loads the program and starts all threads, none of which is of its class yet.
+    ///
+    /// # Errors
+    /// The kernel refuses the program, or a thread.
+    fn set(given: Given<'a>, carried: Carried, works: Works, mut company: Company) -> Result<Self> {
+        let Given {
+            set,
+            settings,
+            watch,
+        } = given;
+        let asking = company.asking();
+        let (plan, machines) = (carried.plan, carried.machines);
+        let loaded = Loaded::load(settings)?;
+        loaded.set_plan(&plan)?;
+        let shared = Arc::new(Shared::new(&plan, loaded.pages()?, settings, works.len()));
+        let workers = start_all(&shared, set, works)?;
+        let memory = realtime::lock_memory();
+        if let Err(e) = &memory {
+            watch.note(&format!("{e}: jobs may wait for memory"));
+        }
+        company.start_efforts(&shared, &settings.best_effort, &plan.cpus)?;
+        company.enter(&shared);
+        shared.there.wait();
+        let threads = |word: &AtomicI32| word.load(Ordering::Acquire);
+        let plan = Plan {
+            loader: rustix::thread::gettid().as_raw_nonzero().get(),
+            threads: shared.threads.iter().map(threads).collect(),
+            replies: replies(set, asking.as_ref()),
+            ..plan
+        };
+        Ok(Scene {
+            given,
+            _memory: memory,
+            plan,
+            machines,
+            asking,
+            workers,
+            shared,
+            loaded,
+            company,
+        })
+    }
+
+    /// From the moment at which the program begins to schedule to the last job.
+    ///
+    /// # Errors
+    /// A thread cannot come in, the moment of release is over; as [`Going::on`].
+    fn play<S: Sink>(
+        &mut self,
+        collector: &RefCell<Collector>,
+        sink: &mut S,
+        flush: &mut impl FnMut(&mut S),
+    ) -> Ended {
+        let Given {
+            set,
+            settings,
+            watch,
+        } = self.given;
+        if let Some(release) = settings.release_at {
+            wait_until(release.saturating_sub(AHEAD.nanos()), watch);
+        }
+        gather(&mut self.loaded, &self.plan, &self.shared, &self.company)?;
+        let (loaded, shared, company) = (&self.loaded, &self.shared, &mut self.company);
+        let (plan, workers, machines) = (&mut self.plan, &self.workers, &mut self.machines);
         // Those who hear and tell are there before anything is released.
-        while_hearing(&loaded, set, settings, &shared, |hearing| {
-            while_telling(&loaded, &shared, asking, || {
-                release(
-                    &loaded,
-                    &mut plan,
-                    settings,
-                    &shared,
-                    &workers,
-                    &mut company,
-                )?;
+        while_hearing(loaded, set, settings, shared, |hearing| {
+            while_telling(loaded, shared, self.asking.take(), || {
+                release(loaded, plan, settings, shared, workers, company)?;
                 let going = Going {
-                    loaded: &loaded,
-                    plan: &plan,
+                    loaded,
+                    plan,
                     watch,
-                    shared: &shared,
-                    collector: &collector,
+                    shared,
+                    collector,
                 };
-                let mut course = || going.on(hearing, &company, sink, &mut flush);
-                match &mut machines {
+                let mut course = || going.on(hearing, company, sink, flush);
+                match machines {
                     None => course(),
                     Some(machines) => while_deciding(&going, machines, course),
                 }
             })
         })
-    });
-    let let_go = let_go(&loaded, &shared);
-    let (losses, decisions) = (loaded.losses(), loaded.decisions());
-    loaded.detach();
-    // When it has unloaded the program, the kernel has said why it has ejected it before, if it
-    // has.
-    let ejection = loaded.ending();
-    let (latencies, stuck) = join(workers, settings.to_end);
-    let ejected = ejection?.map(|ending| ejected(&ending.reason, &ending.message));
-    // They are ordinary ones by now, and can end.
-    let best_effort = company.end_efforts();
-    let programs = company.end();
-    let (course, triggers) = match (ended, &ejected) {
-        (Ok(came), _) => came,
-        // What fails without the program fails for that.
-        (Err(_), Some(ejected)) => return Err(ejected.clone()),
-        (Err(e), None) => return Err(e),
-    };
-    let Course { end, ending, gone } = course;
-    let_go?;
-    let lost = collector.into_inner().finish(end, losses?, sink);
-    flush(sink);
-    if let Some(ejected) = ejected {
-        return Err(ejected);
     }
-    let panicked = shared.panicked.load(Ordering::Acquire);
-    if let Some(task) = gone.filter(|_| panicked == 0) {
-        return Err(course::left(set, task));
-    }
-    let best_effort = best_effort?;
-    match panicked {
-        0 => Ok(Outcome {
+
+    /// Unloads the program, ends all threads, and tells what came of the run.
+    ///
+    /// # Errors
+    /// Why the run has ended, unless it had come to its end; a job panicked, a program failed.
+    fn end<S: Sink>(
+        self,
+        ended: Ended,
+        collector: Collector,
+        sink: &mut S,
+        mut flush: impl FnMut(&mut S),
+    ) -> Result<Outcome> {
+        let Given { set, settings, .. } = self.given;
+        let (mut loaded, shared, mut company) = (self.loaded, self.shared, self.company);
+        let let_go = let_go(&loaded, &shared);
+        let (losses, decisions) = (loaded.losses(), loaded.decisions());
+        loaded.detach();
+        // When it has unloaded the program, the kernel has said why it has ejected it before, if it
+        // has.
+        let ejection = loaded.ending();
+        let (latencies, stuck) = join(self.workers, settings.to_end);
+        let ejected = ejection?.map(|ending| ejected(&ending.reason, &ending.message));
+        // They are ordinary ones by now, and can end.
+        let best_effort = company.end_efforts();
+        let programs = company.end();
+        let (course, triggers) = match (ended, &ejected) {
+            (Ok(came), _) => came,
+            // What fails without the program fails for that.
+            (Err(_), Some(ejected)) => return Err(ejected.clone()),
+            (Err(e), None) => return Err(e),
+        };
+        let Course { end, ending, gone } = course;
+        let_go?;
+        let lost = collector.finish(end, losses?, sink);
+        flush(sink);
+        if let Some(ejected) = ejected {
+            return Err(ejected);
+        }
+        let panicked = shared.panicked.load(Ordering::Acquire);
+        if panicked > 0 {
+            let task = TaskId(panicked as u32 - 1);
+            return Err(Error::new("its job panicked; what it said is above")
+                .at(format!("task {}", set.name(task)))
+                .remedy("mend its work"));
+        }
+        if let Some(task) = gone {
+            return Err(course::left(set, task));
+        }
+        let profiled = |machines: Box<dyn Machines>| machines.profiled();
+        Ok(Outcome {
             end,
             ending,
-            origin: plan.origin,
+            origin: self.plan.origin,
             lost,
             programs,
-            threads: numbers(&plan),
+            threads: numbers(&self.plan),
             decisions: decisions?,
             latencies,
             triggers,
             stuck,
-            best_effort,
-            profiled: machines.map_or_else(Vec::new, |machines| machines.profiled()),
-        }),
-        task => Err(Error::new("its job panicked; what it said is above")
-            .at(format!("task {}", set.name(TaskId(task as u32 - 1))))
-            .remedy("mend its work")),
+            best_effort: best_effort?,
+            profiled: self.machines.map_or_else(Vec::new, profiled),
+        })
     }
 }
 
