@@ -90,76 +90,35 @@ impl Carried {
 /// The policy, the set or the platform is one that this engine does not run; the reason says why.
 pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
     let parts = plan.clone().visit(Parts);
-    let refuse = |why: &str| {
-        Err(Error::new(format!(
-            "the engine in the kernel cannot run `{name}`: {why}"
-        ))
-        .at("--engine kernel")
-        .remedy("run it from user space: leave `--engine` out"))
-    };
     let quantum = parts.quantum.map_or(0, Duration::nanos);
     let none = Keys::none();
     let keys = match parts.domains.first().and_then(|(_, keys)| keys.as_ref()) {
         Some(keys) => keys,
         None if quantum > 0 => &none,
-        None => return refuse("who runs where is not only a matter of an order of jobs"),
+        None => {
+            return Err(refused(
+                name,
+                "who runs where is not only a matter of an order of jobs",
+            ));
+        }
     };
-    if quantum > 0 && quantum < SHORTEST_QUANTUM.nanos() {
-        return refuse(&format!(
-            "quanta of less than {SHORTEST_QUANTUM} cannot be decided from user space"
-        ));
-    }
     let slots = given.platform.in_cache_order();
     fits(&slots, parts.domains.len(), given)?;
-    let turns: Vec<Turns> = match parts.route {
-        Route::Fixed(domain_of) => domain_of.into_iter().map(Turns::fixed).collect(),
-        Route::Alternating(turns) => turns,
-    };
-    if let Some(task) = too_long(&turns, given) {
-        return refuse(&format!(
-            "the shares of {} on two processors are too fine for so long a run",
-            given.set.name(task)
-        ));
-    }
-    if let Some((task, why)) = untriggerable(&turns, quantum > 0, given) {
-        return Err(Error::new(format!(
-            "the engine in the kernel cannot release its jobs by a trigger under `{name}`: {why}"
-        ))
-        .at(format!("task {}", given.set.name(task)))
-        .remedy("leave the trigger out, or run the set from user space"));
-    }
-    if let Some(most) = keys
-        .slices
-        .iter()
-        .map(Vec::len)
-        .max()
-        .filter(|n| *n > MAX_PARTS)
-    {
-        return refuse(&format!(
-            "a job has {most} slices, and it has room for {MAX_PARTS}"
-        ));
-    }
-    let bit = |cpu: &CpuId| {
-        let slot = slots.iter().position(|c| c == cpu);
-        slot.map_or(0, |slot| 1 << slot)
-    };
+    let slot = |cpu: &CpuId| slots.iter().position(|c| c == cpu).unwrap_or(0);
     let domains: Vec<DomainPlan> = (parts.domains.iter())
         .map(|(cpus, keys)| DomainPlan {
-            cpus: cpus.iter().map(bit).sum(),
+            cpus: cpus.iter().map(|cpu| 1 << slot(cpu)).sum(),
             quantum,
             ..timetable(cpus, keys.as_ref().and_then(|k| k.servers.as_ref()), &slots)
         })
         .collect();
-    let changes: usize = domains.iter().map(|domain| domain.changes.len()).sum();
-    if changes > MAX_CHANGES {
-        return refuse(&format!(
-            "a slot has {changes} changes of servers, and it has room for {MAX_CHANGES}"
-        ));
-    }
-    let tasks = given.set.timings().iter().enumerate();
-    let slot = |cpu: &CpuId| slots.iter().position(|c| c == cpu).unwrap_or(0) as u32;
+    let turns: Vec<Turns> = match parts.route {
+        Route::Fixed(domain_of) => domain_of.into_iter().map(Turns::fixed).collect(),
+        Route::Alternating(turns) => turns,
+    };
+    can_be_carried_out(name, keys, &domains, &turns, given)?;
     let places: Vec<Vec<u32>> = (parts.domains.iter())
-        .map(|(cpus, _)| cpus.iter().map(slot).collect())
+        .map(|(cpus, _)| cpus.iter().map(|cpu| slot(cpu) as u32).collect())
         .collect();
     let data = intf::Plan {
         origin: u64::MAX,
@@ -170,34 +129,8 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
             .map(|cpu| rings(given.platform, *cpu, &slots))
             .collect(),
         domains,
-        tasks: tasks
-            .map(|(index, timing)| TaskPlan {
-                phase: phase(given.set, index).nanos(),
-                period: timing.period.nanos(),
-                deadline: timing.deadline.nanos(),
-                budget: match given.enforcement {
-                    Enforcement::Off => 0,
-                    _ => timing.wcet.nanos(),
-                },
-                part: turns[index].part,
-                whole: turns[index].whole,
-                home: match turns[index] {
-                    t if t.first == t.second => [t.first.0, NOBODY],
-                    t => [t.first.0, t.second.0],
-                },
-                tie: keys.tie.get(index).copied().unwrap_or(index as u32),
-                keyed: keys.by.into(),
-                class: keys.class.get(index).copied().unwrap_or(0),
-                server: keys.servers.as_ref().map_or(0, |s| s.server_of[index].0),
-                triggered: is_triggered(given.set, TaskId(index as u32)),
-                many: false,
-                beyond: false,
-                asks: false,
-                parts: keys
-                    .slices
-                    .get(index)
-                    .map_or(0, |slices| slices.len() as u32),
-            })
+        tasks: (given.set.ids())
+            .map(|task| task_plan(task, keys, turns[task.index()], given))
             .collect(),
         loader: 0,
         threads: Vec::new(),
@@ -215,6 +148,90 @@ pub fn of(name: &str, plan: &AnyPlan, given: &Given<'_>) -> Result<Carried> {
         line: plan.profiler().map(policy::Profiler::line),
         uncounted: plan.needs_no_counts().err(),
     })
+}
+
+/// This engine does not run a policy, for that reason.
+fn refused(name: &str, why: &str) -> Error {
+    Error::new(format!(
+        "the engine in the kernel cannot run `{name}`: {why}"
+    ))
+    .at("--engine kernel")
+    .remedy("run it from user space: leave `--engine` out")
+}
+
+/// # Errors
+/// The program does not decide so quickly, cannot count so far, or has no room for so much.
+fn can_be_carried_out(
+    name: &str,
+    keys: &Keys,
+    domains: &[DomainPlan],
+    turns: &[Turns],
+    given: &Given<'_>,
+) -> Result<()> {
+    let refuse = |why: String| Err(refused(name, &why));
+    let quantum = domains.first().map_or(0, |domain| domain.quantum);
+    if quantum > 0 && quantum < SHORTEST_QUANTUM.nanos() {
+        return refuse(format!(
+            "quanta of less than {SHORTEST_QUANTUM} cannot be decided from user space"
+        ));
+    }
+    if let Some(task) = too_long(turns, given) {
+        return refuse(format!(
+            "the shares of {} on two processors are too fine for so long a run",
+            given.set.name(task)
+        ));
+    }
+    if let Some((task, why)) = untriggerable(turns, quantum > 0, given) {
+        return Err(Error::new(format!(
+            "the engine in the kernel cannot release its jobs by a trigger under `{name}`: {why}"
+        ))
+        .at(format!("task {}", given.set.name(task)))
+        .remedy("leave the trigger out, or run the set from user space"));
+    }
+    let slices = keys.slices.iter().map(Vec::len).max().unwrap_or(0);
+    if slices > MAX_PARTS {
+        return refuse(format!(
+            "a job has {slices} slices, and it has room for {MAX_PARTS}"
+        ));
+    }
+    let changes: usize = domains.iter().map(|domain| domain.changes.len()).sum();
+    if changes > MAX_CHANGES {
+        return refuse(format!(
+            "a slot has {changes} changes of servers, and it has room for {MAX_CHANGES}"
+        ));
+    }
+    Ok(())
+}
+
+/// A task whose jobs are done by a thread of the engine.
+fn task_plan(task: TaskId, keys: &Keys, turns: Turns, given: &Given<'_>) -> TaskPlan {
+    let index = task.index();
+    let timing = given.set.timings()[index];
+    let slices = keys.slices.get(index).map_or(0, Vec::len);
+    TaskPlan {
+        phase: phase(given.set, index).nanos(),
+        period: timing.period.nanos(),
+        deadline: timing.deadline.nanos(),
+        budget: match given.enforcement {
+            Enforcement::Off => 0,
+            _ => timing.wcet.nanos(),
+        },
+        part: turns.part,
+        whole: turns.whole,
+        home: match turns.first == turns.second {
+            true => [turns.first.0, NOBODY],
+            false => [turns.first.0, turns.second.0],
+        },
+        tie: keys.tie.get(index).copied().unwrap_or(task.0),
+        keyed: keys.by.into(),
+        class: keys.class.get(index).copied().unwrap_or(0),
+        server: keys.servers.as_ref().map_or(0, |s| s.server_of[index].0),
+        triggered: is_triggered(given.set, task),
+        many: false,
+        beyond: false,
+        asks: false,
+        parts: slices as u32,
+    }
 }
 
 /// The servers of a domain of these processors.
