@@ -47,9 +47,9 @@ quick="lpj=10000000 tsc=reliable mitigations=off nokaslr no_timer_check nowatchd
 rcupdate.rcu_expedited=1 cryptomgr.notests random.trust_cpu=on audit=0 numa=off"
 # DAMON looks at memory for milliseconds on end, in a thread that goes before jobs.
 quick="$quick initcall_blacklist=cmos_init damon_stat.enabled=0"
-# vmstat_update gives back what processors keep of freed memory, each second, in a thread that goes
-# before jobs: up to 4 ms here, after the boot and after a case.
-quick="$quick sysctl.vm.stat_interval=3600"
+# Two more that do: vmstat_update gives back what processors keep of freed memory, each second, for up
+# to 4 ms after the boot and after a case; khugepaged makes large pages of small ones, for 7 ms.
+quick="$quick sysctl.vm.stat_interval=3600 transparent_hugepage=never"
 # The kernel's own tracer, for finding out who had a processor when a decision was late.
 if [ -n "${TRACE:-}" ]; then quick="$quick trace_event=$TRACE trace_clock=mono trace_buf_size=16M"; fi
 # shellcheck disable=SC2086 # options
