@@ -148,6 +148,7 @@ pub fn look_in_kernel(intent: &Intent<'_>) -> Vec<Finding> {
         capability(intent.machine, "sched_ext", Level::Refuse),
         kernel::preemption(intent),
         kernel::cpuset(intent),
+        kernel::own_threads(intent),
     ];
     found.extend(kernel::memory(intent));
     found.extend(others::programs(intent));

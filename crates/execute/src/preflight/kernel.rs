@@ -183,6 +183,49 @@ pub(super) fn control_groups(intent: &Intent<'_>) -> Vec<Finding> {
     found
 }
 
+/// Threads of the kernel that are ordinary ones, so that they go before jobs of SCHED_EXT, and work
+/// for milliseconds on end.
+pub(super) fn own_threads(intent: &Intent<'_>) -> Finding {
+    let name = "the kernel's own threads";
+    let works = |file: &str, word: &str| {
+        let text = intent.tree.text(file);
+        text.is_some_and(|text| text.contains(word))
+    };
+    let (mut who, mut remedies) = (Vec::new(), Vec::new());
+    for (thread, what, file, word, off) in [
+        (
+            "khugepaged",
+            "makes large pages of small ones",
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+            "[always]",
+            "madvise",
+        ),
+        (
+            "kdamond",
+            "watches who uses memory",
+            "/sys/module/damon_stat/parameters/enabled",
+            "Y",
+            "N",
+        ),
+    ] {
+        if works(file, word) {
+            who.push(format!("{thread} {what}"));
+            remedies.push(format!("`echo {off} > {file}`"));
+        }
+    }
+    match who.is_empty() {
+        true => Finding::fine(name, "none is known that works for long"),
+        false => Finding::warn(
+            name,
+            format!(
+                "{}: ordinary threads go before jobs, and these work for milliseconds on end",
+                who.join(", ")
+            ),
+            format!("as root {}", remedies.join(", ")),
+        ),
+    }
+}
+
 pub(super) fn cpuset(intent: &Intent<'_>) -> Finding {
     let name = "cpuset";
     match cgroup::cpuset(intent.tree) {

@@ -58,6 +58,10 @@ impl Made {
 
     /// What is found for tasks of utilization 0.6 and 0.3 on it.
     fn look(&self) -> Vec<Finding> {
+        self.look_by(look)
+    }
+
+    fn look_by(&self, look: impl Fn(&Intent<'_>) -> Vec<Finding>) -> Vec<Finding> {
         let timings = vec![
             Timing::implicit(Duration::from_millis(6), Duration::from_millis(10)),
             Timing::implicit(Duration::from_micros(150), Duration::from_micros(500)),

@@ -48,6 +48,39 @@ fn throttling_and_fair_servers_say_what_tasks_may_take() {
     assert!(only(&[], "fair server").1.contains("not shown"));
 }
 
+#[test]
+fn threads_of_the_kernel_that_work_for_long_are_named_with_what_turns_them_off() {
+    const LARGE: &str = "sys/kernel/mm/transparent_hugepage/enabled";
+    const DAMON: &str = "sys/module/damon_stat/parameters/enabled";
+    let told = |files: &[(&str, &str)]| {
+        let found = Made::of(files).look_by(look_in_kernel);
+        let own = found
+            .into_iter()
+            .find(|f| f.name == "the kernel's own threads");
+        own.unwrap()
+    };
+    for files in [
+        &[][..],
+        &[(LARGE, "always [madvise] never"), (DAMON, "N")][..],
+    ] {
+        assert_eq!(told(files).level, Level::Fine);
+    }
+    let large = told(&[(LARGE, "[always] madvise never"), (DAMON, "N")]);
+    assert_eq!(large.level, Level::Warn);
+    assert!(
+        large.seen.contains("khugepaged") && !large.seen.contains("kdamond"),
+        "{large:?}"
+    );
+    let both = told(&[(LARGE, "[always] madvise never"), (DAMON, "Y")]);
+    assert!(
+        both.seen.contains("kdamond") && both.remedy.contains("echo madvise > /sys/kernel/mm"),
+        "{both:?}"
+    );
+    // From user space jobs go before them.
+    let found = Made::of(&[(LARGE, "[always] madvise never")]).look();
+    assert!(found.iter().all(|f| f.name != "the kernel's own threads"));
+}
+
 /// A process in group `/jobs` of version 1, all controllers mounted.
 const VERSION_1: [(&str, &str); 2] = [
     (
