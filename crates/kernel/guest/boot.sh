@@ -6,6 +6,7 @@
 # its port goes into OUTPUT, its console to standard output. It has 4 processors, or with `xeon` the
 # 24 of the machine of 002 and 003: 4 sockets that share an L3 each, of 3 pairs that share an L2.
 # TRACE=sched:sched_switch,… has the kernel's tracer on; each case brings out what it has seen.
+# WARMSET_GUEST_KERNEL names another kernel than the fetched one.
 set -eu
 fetched=$1
 initramfs=$2
@@ -39,7 +40,7 @@ xeon)
     processors="-smp 4"
     ;;
 esac
-kernel=$(ls "$fetched"/linux/boot/vmlinuz-*)
+kernel=${WARMSET_GUEST_KERNEL:-$(ls "$fetched"/linux/boot/vmlinuz-*)}
 share="$fetched/tools/usr/share"
 console="console=ttyS0 quiet panic=-1"
 # What costs a slow guest time and is of no use in it.

@@ -115,8 +115,8 @@ pub(crate) const PLACE: &str = "--engine kernel";
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 /// What gets a kernel with sched_ext.
-const REMEDY: &str =
-    "boot a kernel with CONFIG_SCHED_CLASS_EXT, such as 7.0 of Debian's backports (docs/kernel.md)";
+const REMEDY: &str = "boot a kernel with CONFIG_SCHED_CLASS_EXT, such as that of Debian 13's \
+                      backports or of Ubuntu 26.04 (docs/kernel.md)";
 
 #[cfg(test)]
 mod tests {
