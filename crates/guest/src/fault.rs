@@ -42,10 +42,12 @@ pub enum Fault {
     Forks,
     /// The thread that decides at quanta fails.
     PolicyFails,
+    /// Hundreds of events come at once to a task that triggers release.
+    Burst,
 }
 
 /// All of them.
-pub const FAULTS: [Fault; 14] = [
+pub const FAULTS: [Fault; 15] = [
     Fault::Killed,
     Fault::Aborted,
     Fault::NeverYields,
@@ -60,6 +62,7 @@ pub const FAULTS: [Fault; 14] = [
     Fault::Stalls,
     Fault::Forks,
     Fault::PolicyFails,
+    Fault::Burst,
 ];
 
 /// Policies that decide at events.
@@ -96,6 +99,7 @@ impl fmt::Display for Fault {
             Fault::Stalls => "stalls",
             Fault::Forks => "forks",
             Fault::PolicyFails => "policy-fails",
+            Fault::Burst => "burst",
         })
     }
 }
@@ -137,6 +141,8 @@ pub struct Round {
     pub task: usize,
     /// The job that is meant, from 0.
     pub job: u64,
+    /// How many tasks have triggers, and how many events come at once to the first of them.
+    pub burst: Option<(u32, u64)>,
 }
 
 impl Round {
@@ -155,6 +161,10 @@ impl Round {
             // A policy of quanta gives a job that never ends no more than its share.
             Fault::Stalls => AT_EVENTS.to_vec(),
             Fault::PolicyFails => AT_QUANTA.to_vec(),
+            // Tasks whose jobs two processors release in turns have no triggers.
+            Fault::Burst => (AT_EVENTS.into_iter())
+                .filter(|policy| *policy != "edf-fm")
+                .collect(),
             _ => all.collect(),
         };
         let policy = policies[random.random_range(0..policies.len())];
@@ -179,6 +189,8 @@ impl Round {
             },
             task: random.random_range(0..6),
             job: random.random_range(0..3),
+            burst: (fault == Fault::Burst)
+                .then(|| (random.random_range(1..=6), random.random_range(100..500))),
         }
     }
 
@@ -188,7 +200,13 @@ impl Round {
             true => " wss=3MiB",
             false => "",
         };
-        format!("round {} {} {}{wss}", self.policy, self.horizon, self.set)
+        let triggers = self.burst.map_or(String::new(), |(tasks, events)| {
+            format!(" triggers={tasks} burst={events}")
+        });
+        format!(
+            "round {} {} {}{wss}{triggers}",
+            self.policy, self.horizon, self.set
+        )
     }
 
     /// How long the kernel lets a thread of the run wait for a processor.
@@ -217,9 +235,12 @@ impl Round {
         };
         match self.fault {
             Fault::Killed => End::Killed,
-            Fault::Sleeps | Fault::Overloaded | Fault::Many | Fault::Stopped | Fault::Forks => {
-                End::Well
-            }
+            Fault::Sleeps
+            | Fault::Overloaded
+            | Fault::Many
+            | Fault::Stopped
+            | Fault::Forks
+            | Fault::Burst => End::Well,
             Fault::NeverYields => End::WellSaying(format!("{task} is stuck")),
             Fault::Dies => End::Says(format!("{task}: its job panicked")),
             Fault::Stalls => End::Says("runnable task stall".to_owned()),
@@ -274,7 +295,11 @@ impl fmt::Display for Round {
             if self.early { " of loading" } else { "" },
             self.task,
             self.job
-        )
+        )?;
+        match self.burst {
+            Some((tasks, events)) => write!(f, ", {events} events, {tasks} tasks with triggers"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -311,8 +336,8 @@ mod tests {
     fn rounds_follow_from_seed_and_number() {
         assert_eq!(Round::of(3, 17), Round::of(3, 17));
         assert_ne!(Round::of(3, 17).set, Round::of(4, 17).set);
-        let rounds = rounds("28 5").unwrap();
-        assert_eq!(rounds.len(), 28);
+        let rounds = rounds("30 5").unwrap();
+        assert_eq!(rounds.len(), 30);
         for fault in FAULTS {
             let of = |(seed, number): &&(u64, u64)| Round::of(*seed, *number).fault == fault;
             assert_eq!(rounds.iter().filter(of).count(), 2, "{fault}");

@@ -9,7 +9,7 @@ use crate::ordinary::Look;
 use crate::outside;
 use kernel::intf::Choice;
 use kernel::quanta::{Machines, Seen};
-use model::{Duration, Error, Result};
+use model::{Duration, Error, Result, TaskId};
 use policy::profiler::Estimate;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
@@ -169,6 +169,10 @@ pub fn round(seed: &str, number: &str) -> Result<()> {
     let bad = |_| Error::new("no such round");
     let round = Round::of(seed.parse().map_err(bad)?, number.parse().map_err(bad)?);
     let case: Case = case::read(&round.line())?.remove(0);
+    // A round before this one may have left some.
+    for task in 0..case.triggers {
+        let _ = fs::remove_file(case.fifo(TaskId(task)));
+    }
     let work = |task: usize, work: Box<dyn Work>| match round.is_wrong(task) {
         true => faulty(&round, work),
         false => work,

@@ -90,11 +90,11 @@ try() {
 
 case $which in
 full)
-    try four "$here/cases" "${FAULTS:-42 1}" "" "$@" "warmset=$fetched/warmset"
+    try four "$here/cases" "${FAULTS:-45 1}" "" "$@" "warmset=$fetched/warmset"
     try sim "$here/cases-sim" "" "" "$@"
     try xeon "$here/cases-xeon" "" xeon "$@"
     ;;
-short) try short "$here/cases-short" "${FAULTS:-14 1}" "" "$@" ;;
+short) try short "$here/cases-short" "${FAULTS:-15 1}" "" "$@" ;;
 *) try four "$which" "${FAULTS:-}" "" "$@" ;;
 esac
 [ "$status" -eq 0 ] && step "all is well" || step "something is wrong"
