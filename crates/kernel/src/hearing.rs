@@ -1,13 +1,13 @@
 //! The thread that hears what releases the jobs of sporadic tasks ([`execute::trigger::ear`]), and
 //! asks the program in the kernel to release them. It runs above all jobs.
 
+use crate::above;
 use crate::intf::{ASKED_DEFERRED, ASKED_EVENTS, ASKED_PENDING};
 use crate::loaded::{Asking, Loaded};
 use crate::outcome::Settings;
-use crate::planner::FIFO;
 use crate::worker::Shared;
+use execute::Triggered;
 use execute::trigger::ear::{self, Bell, Hears};
-use execute::{Triggered, kernel};
 use model::{Duration, Error, Result, TaskId, TaskSet};
 use std::io;
 use std::sync::OnceLock;
@@ -51,8 +51,7 @@ pub(crate) fn while_hearing<T>(
     let bell = Bell::new().map_err(cannot)?;
     let done = std::thread::scope(|scope| {
         let listen = || {
-            // As an ordinary thread it is above all jobs, too, but not above other programs.
-            let _ = sys::scheduling::set(0, FIFO, kernel::LISTENER);
+            above::listens();
             triggers.listen(&periods, &bell, &hearing);
         };
         let thread = std::thread::Builder::new()

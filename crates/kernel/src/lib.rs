@@ -11,6 +11,8 @@
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "load")]
+mod above;
+#[cfg(feature = "load")]
 mod behind;
 #[cfg(feature = "load")]
 mod class;

@@ -7,14 +7,14 @@
 //! What it cannot read there (another process of the program went to sleep last) a second thread
 //! hears, to which the program rings. Both threads are above all jobs.
 
+use crate::above;
 use crate::intf::{
     PAGE_CHOSEN, PAGE_DEADLINE, PAGE_DONE, PAGE_GIVEN, PAGE_MIGRATIONS, PAGE_NUMBER,
     PAGE_PREEMPTIONS, PAGE_RELEASE,
 };
 use crate::loaded::{CALLS, Finishing, Loaded};
-use crate::planner::FIFO;
 use crate::worker::Shared;
-use execute::{Asking, Told, kernel};
+use execute::{Asking, Told};
 use libbpf_rs::RingBufferBuilder;
 use model::{Error, Result, TaskId};
 use std::io;
@@ -117,7 +117,7 @@ impl Teller<'_> {
 
     /// Comes when the program in the kernel calls.
     fn on_calls(&self, loaded: &Loaded) -> Result<()> {
-        above_all();
+        above::listens();
         let calls = loaded.map(CALLS)?;
         let unreadable = |e: libbpf_rs::Error| {
             Error::new(format!("cannot read the calls of the program: {e}")).at("--engine kernel")
@@ -141,7 +141,7 @@ impl Teller<'_> {
 
     /// Comes when a program rings.
     fn on_rings(&self) -> Result<()> {
-        above_all();
+        above::listens();
         self.listening.fetch_add(1, Ordering::AcqRel);
         while !self.is_over() {
             let rung = self.asking.rung();
@@ -198,9 +198,4 @@ impl Teller<'_> {
         }
         Ok(())
     }
-}
-
-/// As an ordinary thread it is above all jobs, too, but not above other programs.
-fn above_all() {
-    let _ = sys::scheduling::set(0, FIFO, kernel::LISTENER);
 }
