@@ -216,7 +216,8 @@ impl Tile {
         }
     }
 
-    pub(crate) fn pages(&self) -> Vec<Page<'_>> {
+    /// Its pages, one after the other.
+    pub fn pages(&self) -> Vec<Page<'_>> {
         self.map.pages()
     }
 
