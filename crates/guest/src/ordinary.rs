@@ -55,18 +55,21 @@ impl Look {
     pub fn again(&self) -> Result<()> {
         let failed = |what: String| Err(Error::new(what));
         let late = Instant::now() + PATIENCE;
+        // The watchdog of a run that was killed ends programs when the scheduler is gone already.
         loop {
-            match fs::read_to_string("/sys/kernel/sched_ext/state") {
-                Ok(state) if state.trim() == "disabled" => break,
-                state if Instant::now() > late => {
-                    return failed(format!("sched_ext is left behind: {state:?}"));
-                }
-                _ => std::thread::sleep(Duration::from_millis(5)),
+            let state = fs::read_to_string("/sys/kernel/sched_ext/state");
+            let is_off = state.as_ref().is_ok_and(|state| state.trim() == "disabled");
+            let threads = threads_of_class(EXT);
+            if is_off && threads.is_empty() {
+                break;
             }
-        }
-        let threads = threads_of_class(EXT);
-        if !threads.is_empty() {
-            return failed(format!("threads are left in SCHED_EXT: {threads:?}"));
+            if Instant::now() > late {
+                return failed(match is_off {
+                    true => format!("threads are left in SCHED_EXT: {threads:?}"),
+                    false => format!("sched_ext is left behind: {state:?}"),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
         let cpus = online()?;
         if cpus != self.cpus {
