@@ -2,10 +2,10 @@
 //! done.
 //!
 //! A program that asks for its jobs sleeps until it has one, and only a thread can wake it: the
-//! program in the kernel calls that thread when a job has begun. When the program goes to sleep, the
-//! program in the kernel reads whether it has done its job; so its processor is given on at once.
-//! What it cannot read there (another process of the program went to sleep last) a second thread
-//! hears, to which the program rings. Both threads are above all jobs.
+//! program in the kernel calls that thread when a job has begun. When the program goes to sleep,
+//! the program in the kernel reads whether it has done its job; so its processor is given on at
+//! once. What it cannot read there (another process of the program went to sleep last) a second
+//! thread hears, to which the program rings. Both threads are above all jobs.
 
 use crate::above;
 use crate::intf::{
