@@ -22,6 +22,8 @@ const STEPS: u64 = 1_000_000;
 const LEAST_PERCENT: u64 = 25;
 /// How long it is waited until the kernel has taken a scheduler off.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a thread that is on its way to its end may take for that.
+const TO_DIE: Duration = Duration::from_secs(1);
 /// `SCHED_EXT`.
 const EXT: &str = "7";
 
@@ -55,21 +57,27 @@ impl Look {
     pub fn again(&self) -> Result<()> {
         let failed = |what: String| Err(Error::new(what));
         let late = Instant::now() + PATIENCE;
-        // The watchdog of a run that was killed ends programs when the scheduler is gone already.
         loop {
-            let state = fs::read_to_string("/sys/kernel/sched_ext/state");
-            let is_off = state.as_ref().is_ok_and(|state| state.trim() == "disabled");
+            match fs::read_to_string("/sys/kernel/sched_ext/state") {
+                Ok(state) if state.trim() == "disabled" => break,
+                state if Instant::now() > late => {
+                    return failed(format!("sched_ext is left behind: {state:?}"));
+                }
+                _ => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+        // A process whose memory is gone, so that nobody finds it by its name, may have a few steps
+        // to its end.
+        let late = Instant::now() + TO_DIE;
+        loop {
             let threads = threads_of_class(EXT);
-            if is_off && threads.is_empty() {
-                break;
+            match threads.is_empty() {
+                true => break,
+                false if Instant::now() > late => {
+                    return failed(format!("threads are left in SCHED_EXT: {threads:?}"));
+                }
+                false => std::thread::sleep(Duration::from_millis(5)),
             }
-            if Instant::now() > late {
-                return failed(match is_off {
-                    true => format!("threads are left in SCHED_EXT: {threads:?}"),
-                    false => format!("sched_ext is left behind: {state:?}"),
-                });
-            }
-            std::thread::sleep(Duration::from_millis(5));
         }
         let cpus = online()?;
         if cpus != self.cpus {
