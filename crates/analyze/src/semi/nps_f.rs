@@ -19,8 +19,8 @@ use crate::partition::Order;
 use crate::verdict::{self, Decision, Exactness, Guarantee};
 use model::assignment::{Serve, Slots, Timetable};
 use model::{CpuId, Duration, Ratio, Timing, exact};
-use num_rational::BigRational;
-use num_traits::{One, ToPrimitive};
+use num_integer::Integer;
+use num_traits::ToPrimitive;
 
 /// What may be chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,16 +128,12 @@ pub(crate) fn exact_length(
     if rest == 0 || rest > error {
         return high;
     }
-    let true_u = exact::sum(utilizations);
-    let delta = BigRational::from_integer(delta.into());
-    let inflated = (&delta + BigRational::one()) * &true_u / (true_u + delta);
-    let length = inflated * BigRational::from_integer(slot.nanos().into());
-    length
-        .ceil()
-        .to_integer()
-        .to_u64()
-        .unwrap_or(high)
-        .min(high)
+    // With u = n / d it is (δ + 1) S n / (n + δ d): to reduce n / d would take longest, and changes
+    // nothing.
+    let (n, d) = exact::sum_unreduced(utilizations);
+    let above = &n * slot.nanos() * (u64::from(delta) + 1);
+    let below = n + d * delta;
+    above.div_ceil(&below).to_u64().unwrap_or(high).min(high)
 }
 
 /// The servers of every task and their reserves; `clusters` are processors in the order of the

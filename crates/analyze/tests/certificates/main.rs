@@ -13,10 +13,12 @@ use model::watch::Silent;
 use model::{Assignment, Bytes, CpuId, Details, Duration, Platform, Profile, TaskSet, Timing};
 use num_rational::BigRational;
 use policy::Spec;
+use rayon::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use testing::random::Random;
 use testing::{NotRun, Outcome};
 
@@ -202,26 +204,40 @@ fn profiles() -> [Profile; 2] {
     [caches, all]
 }
 
+/// The certificates of all sets, in the order of their seeds: made once for all tests.
+fn certificates() -> &'static [String] {
+    static ALL: OnceLock<Vec<String>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let profiles = profiles();
+        let text = |seed| serde_json::to_string(&Trial::of(seed).certificate(&profiles)).unwrap();
+        (0..sets()).into_par_iter().map(text).collect()
+    })
+}
+
+/// Every seed with its certificate.
+fn documents() -> impl Iterator<Item = (u64, Value)> {
+    let read = |text: &String| serde_json::from_str(text).unwrap();
+    (0..).zip(certificates().iter().map(read))
+}
+
 /// A reason without the names of tasks.
 fn reason(why: &str) -> String {
     why.split('`').step_by(2).collect::<Vec<_>>().join("…")
 }
 
 fn every_certificate_verifies() {
-    let profiles = profiles();
     let (mut yes, mut margins, mut refuted, mut missing, mut not_shown) = (0, 0, 0, 0, 0);
     let mut without: BTreeMap<String, u32> = BTreeMap::new();
     let mut reserved: BTreeMap<(&str, bool), u64> = BTreeMap::new();
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
-    for seed in 0..sets() {
+    for (seed, text) in (0..).zip(certificates()) {
         let trial = Trial::of(seed);
-        let text = serde_json::to_string(&trial.certificate(&profiles)).unwrap();
         missing += u64::from(text.contains("\"by\":\"MISS\""));
         for kind in KINDS {
             let proof = format!("\"proof\":{{\"by\":\"{kind}\"");
             *kinds.entry(kind).or_default() += text.matches(&proof).count() as u64;
         }
-        let report = verify::verify(&text).unwrap_or_else(|e| panic!("{seed}: {e}: {text}"));
+        let report = verify::verify(text).unwrap_or_else(|e| panic!("{seed}: {e}: {text}"));
         for (_, why) in report.without {
             *without.entry(reason(&why)).or_default() += 1;
         }
@@ -606,11 +622,9 @@ fn is_refused(place: &Value, set: &TaskSet) -> bool {
 }
 
 fn no_false_certificate_verifies() {
-    let profiles = profiles();
     let (mut reserved, mut points, mut others) = ([0; 2], [0; 2], [0; 2]);
-    for seed in 0..sets() {
+    for (seed, document) in documents() {
         let trial = Trial::of(seed);
-        let document = serde_json::to_value(trial.certificate(&profiles)).unwrap();
         if document["claims"].as_array().unwrap().is_empty() {
             continue;
         }
@@ -647,10 +661,8 @@ fn no_false_certificate_verifies() {
 /// No WCET may be less than what its overheads make of it, whatever the proof says then: in every
 /// place of every policy, by every rule.
 fn no_wcet_is_stated_below_its_overheads() {
-    let profiles = profiles();
     let mut refused: BTreeMap<String, u64> = BTreeMap::new();
-    for seed in 0..sets() {
-        let document = serde_json::to_value(Trial::of(seed).certificate(&profiles)).unwrap();
+    for (seed, document) in documents() {
         let mut paths = Vec::new();
         leaves(&document, "", &mut paths);
         paths.retain(|path| path.contains("/inflated_ns/"));
@@ -687,10 +699,8 @@ fn no_wcet_is_stated_below_its_overheads() {
 /// Proofs by points: none can be left out, stated otherwise, or reach from elsewhere, and FFDBF has
 /// no speed below a density or above that of a processor.
 fn proofs_by_points_need_all_that_they_have() {
-    let profiles = profiles();
     let mut tried: BTreeMap<String, u64> = BTreeMap::new();
-    for seed in 0..sets() / 2 {
-        let document = serde_json::to_value(Trial::of(seed).certificate(&profiles)).unwrap();
+    for (seed, document) in documents().take(certificates().len() / 2) {
         let mut paths = Vec::new();
         leaves(&document, "", &mut paths);
         let proofs = paths
@@ -776,16 +786,18 @@ fn in_python(documents: &[String]) -> Result<Vec<String>, NotRun> {
 }
 
 fn both_verifiers_agree() -> Outcome {
-    let profiles = profiles();
-    let mut documents = Vec::new();
-    for seed in 0..sets() {
-        let document = serde_json::to_value(Trial::of(seed).certificate(&profiles)).unwrap();
+    let mut all = Vec::new();
+    for (seed, document) in documents() {
         let changed = mutated(&document, &mut Random::new(!seed));
-        documents.extend([document.to_string(), changed.to_string()]);
+        all.extend([document.to_string(), changed.to_string()]);
     }
-    let answers = in_python(&documents)?;
-    assert_eq!(answers.len(), documents.len());
-    for (document, answer) in documents.iter().zip(answers) {
+    let parts: Result<Vec<_>, _> = all
+        .par_chunks(all.len().div_ceil(2))
+        .map(in_python)
+        .collect();
+    let answers = parts?.concat();
+    assert_eq!(answers.len(), all.len());
+    for (document, answer) in all.iter().zip(answers) {
         let ours = match verify::verify(document) {
             Ok(report) if report.is_verified() => "verified",
             Ok(_) => "not verified",

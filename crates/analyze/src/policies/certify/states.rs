@@ -35,7 +35,7 @@ pub(super) enum Outcome {
 /// The first pending job has to execute for `left` more; the pending jobs were released `ages` ago,
 /// the oldest first. Without any, `left` is 0 and `ages[0]` is the time until the next release may
 /// come.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Lane {
     left: u8,
     ages: [u8; PENDING],
@@ -47,6 +47,9 @@ const FREE: Lane = Lane {
 };
 
 type Lanes = [Lane; TASKS];
+
+/// Lanes as numbers, which are hashed and compared at once instead of byte by byte.
+type Key = [u32; TASKS];
 
 /// A state, and how it was reached: from which one, with which releases (a bit a task).
 struct Node {
@@ -71,7 +74,7 @@ struct Search<'m> {
     model: &'m Model,
     nodes: Vec<Node>,
     /// For what is pending, the first node.
-    known: HashMap<Lanes, u32>,
+    known: HashMap<Key, u32>,
     /// Nodes that have not been left yet.
     open: Vec<u32>,
 }
@@ -177,12 +180,10 @@ impl Search<'_> {
 
     /// Keeps a state to be followed, unless a known one leads to all that it leads to.
     fn remember(&mut self, lanes: Lanes, from: u32, released: u8) {
-        let mut pending = lanes;
-        for lane in &mut pending {
-            if lane.pending() == 0 {
-                *lane = FREE;
-            }
-        }
+        let pending: Key = lanes.map(|lane| match lane.pending() {
+            0 => FREE.number(),
+            _ => lane.number(),
+        });
         let waits_less = |known: &Lanes| {
             let both = known.iter().zip(&lanes);
             both.filter(|(_, own)| own.pending() == 0)
@@ -227,6 +228,11 @@ impl Search<'_> {
 }
 
 impl Lane {
+    fn number(self) -> u32 {
+        let [first, second, third] = self.ages;
+        u32::from_le_bytes([self.left, first, second, third])
+    }
+
     fn pending(&self) -> usize {
         match self.left {
             0 => 0,
