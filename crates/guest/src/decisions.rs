@@ -158,16 +158,15 @@ pub(crate) fn simulated_with(
         ..Scenario::default()
     };
     let plan = stage.policy.parse::<policy::Spec>()?.plan(&setup)?;
-    let observer = Traced(VecSink::default());
-    let (_, Traced(sink)) = simulate::simulate(
-        plan,
+    let mut sink = VecSink::default();
+    let run = simulate::Run {
         set,
-        &header.platform,
-        &scenario,
-        None,
-        &Silent,
-        observer,
-    )?;
+        platform: &header.platform,
+        scenario: &scenario,
+        costs: None,
+        watch: &Silent,
+    };
+    run.watched(plan, &mut Traced(&mut sink))?;
     Ok(sink.events)
 }
 
@@ -353,18 +352,15 @@ mod tests {
             horizon: ms(100),
             ..Scenario::default()
         };
-        let sink = Traced(VecSink::default());
-        let platform = &header.platform;
-        let (_, Traced(sink)) = simulate::simulate(
-            plan,
-            &header.tasks,
-            platform,
-            &scenario,
-            None,
-            &Silent,
-            sink,
-        )
-        .unwrap();
+        let mut sink = VecSink::default();
+        let run = simulate::Run {
+            set: &header.tasks,
+            platform: &header.platform,
+            scenario: &scenario,
+            costs: None,
+            watch: &Silent,
+        };
+        run.watched(plan, &mut Traced(&mut sink)).unwrap();
         (header, sink.events)
     }
 

@@ -349,16 +349,15 @@ mod tests {
             horizon: ms(60),
             ..Scenario::default()
         };
-        let (_, Traced(sink)) = simulate::simulate(
-            plan,
-            &header.tasks,
-            &header.platform,
-            &scenario,
-            None,
-            &Silent,
-            Traced(VecSink::default()),
-        )
-        .unwrap();
+        let mut sink = VecSink::default();
+        let run = simulate::Run {
+            set: &header.tasks,
+            platform: &header.platform,
+            scenario: &scenario,
+            costs: None,
+            watch: &Silent,
+        };
+        run.watched(plan, &mut Traced(&mut sink)).unwrap();
         let mut events = Vec::new();
         let mut next = 0;
         for mut event in sink.events {

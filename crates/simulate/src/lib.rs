@@ -3,7 +3,8 @@
 //! [`ideal`] schedules without overheads, there with jobs in a model of caches ([`cached`]) as well,
 //! [`costly`] with those of [`costs`]; [`scenario`] says
 //! when jobs come and how long they take, [`chance`] from which distributions; [`observe`] watches;
-//! [`summary`] is what is counted. Time is in nanoseconds; the same input gives the same schedule.
+//! [`summary`] is what is counted; [`run`] is how other rooms ask for it. Time is in nanoseconds; the
+//! same input gives the same schedule.
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ mod kernel;
 pub mod observe;
 pub mod pace;
 mod random;
+pub mod run;
 pub mod scenario;
 mod show;
 pub mod summary;
@@ -26,6 +28,7 @@ pub use cached::{Accesses, Cached, Tally};
 pub use chance::Chance;
 pub use costs::Costs;
 pub use observe::{Distributions, Observer, Responses, Traced};
+pub use run::{Run, Watcher};
 pub use scenario::{Execution, Lateness, Releases, Scenario};
 pub use summary::{Ending, Miss, Summary, TaskSummary};
 

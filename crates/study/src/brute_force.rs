@@ -163,15 +163,14 @@ impl BruteForce {
             quantum: scenario.quantum,
         })?;
         let costs = self.costs(&set, asked)?;
-        let (summary, ()) = simulate::simulate(
-            plan,
-            &set,
-            &self.platform,
-            &scenario,
-            Some(&costs),
-            &Silent,
-            (),
-        )?;
+        let run = simulate::Run {
+            set: &set,
+            platform: &self.platform,
+            scenario: &scenario,
+            costs: Some(&costs),
+            watch: &Silent,
+        };
+        let summary = run.counted(plan)?;
         Ok(summary.ending != Ending::Miss && summary.misses() == 0)
     }
 

@@ -362,15 +362,15 @@ impl Lab<'_> {
             assignment: assignment.as_ref(),
             quantum: Duration::from_millis(1),
         })?;
-        let (summary, ends) = simulate::simulate_paced(
-            plan,
+        let run = simulate::Run {
             set,
-            self.platform,
-            &scenario,
-            &super::sets::Quiet(watch),
-            Ends::of(periods.collect()),
-            &mut cached,
-        )?;
+            platform: self.platform,
+            scenario: &scenario,
+            costs: None,
+            watch: &super::sets::Quiet(watch),
+        };
+        let mut ends = Ends::of(periods.collect());
+        let summary = run.in_caches(plan, &mut ends, &mut cached)?;
         if summary.ending == Ending::Interrupted {
             return Ok(None);
         }

@@ -97,8 +97,14 @@ pub fn run(options: &Options, watch: &dyn Watch) -> Result<Decoded> {
             horizon: options.horizon,
             ..Scenario::default()
         };
-        let (summary, ()) =
-            simulate::simulate_paced(plan, &set, &platform, &scenario, &watch, (), &mut cached)?;
+        let run = simulate::Run {
+            set: &set,
+            platform: &platform,
+            scenario: &scenario,
+            costs: None,
+            watch,
+        };
+        let summary = run.in_caches(plan, &mut (), &mut cached)?;
         if summary.ending == Ending::Interrupted {
             return Err(Error::new("stopped before all videos were decoded").remedy("run it again"));
         }

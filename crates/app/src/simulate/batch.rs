@@ -9,7 +9,7 @@ use model::assignment::Clustered;
 use model::taskfile::BatchSet;
 use model::watch::{Silent, Watch};
 use model::{Assignment, CpuId, Error, Platform, Result};
-use simulate::{Responses, Scenario};
+use simulate::Scenario;
 use std::fmt::Write;
 
 /// Answers every line of `batch`, a file or `-` for standard input, into `output`. Returns how
@@ -65,10 +65,14 @@ fn answer(batch: &BatchSet, options: &Options, scenario: &Scenario) -> Result<St
             .unwrap_or_else(|| default_horizon(&batch.set)),
         ..scenario.clone()
     };
-    let responses = Responses::new(batch.set.len());
-    let (summary, responses) = simulate::simulate(
-        plan, &batch.set, &platform, &scenario, None, &Silent, responses,
-    )?;
+    let run = simulate::Run {
+        set: &batch.set,
+        platform: &platform,
+        scenario: &scenario,
+        costs: None,
+        watch: &Silent,
+    };
+    let (summary, responses) = run.responses(plan)?;
     let mut line = format!("{{\"id\":{},\"response_us\":[", batch.id);
     for (task, responses) in responses.of.iter().enumerate() {
         line.push_str(if task == 0 { "[" } else { ",[" });

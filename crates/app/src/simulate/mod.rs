@@ -21,7 +21,7 @@ use serde::Serialize;
 use simulate::{Costs, Distributions, Ending, Execution, Lateness, Releases, Scenario, Summary};
 use std::path::PathBuf;
 use trace::{FileSink, Header, Stage, Thrashing};
-use watched::{Run, Watched};
+use watched::Watched;
 
 /// How a task set is simulated. By default under `g-edf` on this machine, for one hyperperiod of
 /// at most 60 s, released periodically, each job for its WCET, at no cost.
@@ -286,14 +286,14 @@ pub fn simulate(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<S
         distributions: Distributions::new(set),
         events: (sink, thrashing),
     };
-    let run = Run {
+    let run = simulate::Run {
         set,
         platform: &platform,
         scenario: &scenario,
         costs,
         watch,
     };
-    let summary = run.simulate(plan, &mut watched, cached.as_mut())?;
+    let summary = watched.simulate(run, plan, cached.as_mut())?;
     let (sink, thrashing) = watched.events;
     if let Some(sink) = sink {
         sink.finish()?.finish()?;

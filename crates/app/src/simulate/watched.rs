@@ -1,9 +1,8 @@
-//! Which engine simulates, and what watches it.
+//! What watches a simulation.
 
+use model::Result;
 use model::files::Aside;
-use model::watch::Watch;
-use model::{Platform, Result, TaskSet};
-use simulate::{Cached, Costs, Distributions, Scenario, Summary, Traced};
+use simulate::{Cached, Distributions, Run, Summary, Traced};
 use trace::{FileSink, Thrashing};
 
 /// What watches a simulation: events are made only where something takes them.
@@ -12,43 +11,22 @@ pub(super) struct Watched {
     pub(super) events: (Option<FileSink<Aside>>, Option<Thrashing>),
 }
 
-/// What is simulated.
-pub(super) struct Run<'a> {
-    pub(super) set: &'a TaskSet,
-    pub(super) platform: &'a Platform,
-    pub(super) scenario: &'a Scenario,
-    pub(super) costs: Option<&'a Costs>,
-    pub(super) watch: &'a dyn Watch,
-}
-
-impl Run<'_> {
+impl Watched {
     pub(super) fn simulate(
-        &self,
+        &mut self,
+        run: Run<'_>,
         plan: policy::AnyPlan,
-        watched: &mut Watched,
         cached: Option<&mut Cached>,
     ) -> Result<Summary> {
-        let Run {
-            set,
-            platform,
-            scenario,
-            costs,
-            watch,
-        } = *self;
-        let distributions = &mut watched.distributions;
-        let (sink, thrashing) = &mut watched.events;
+        let distributions = &mut self.distributions;
+        let (sink, thrashing) = &mut self.events;
         if cached.is_none() && sink.is_none() && thrashing.is_none() {
-            let run =
-                simulate::simulate(plan, set, platform, scenario, costs, &watch, distributions);
-            return Ok(run?.0);
+            return run.distributed(plan, distributions);
         }
-        let observer = (distributions, Traced((sink.as_mut(), thrashing.as_mut())));
-        let run = match cached {
-            None => simulate::simulate(plan, set, platform, scenario, costs, &watch, observer),
-            Some(cached) => {
-                simulate::simulate_paced(plan, set, platform, scenario, &watch, observer, cached)
-            }
-        };
-        Ok(run?.0)
+        let mut observer = (distributions, Traced((sink.as_mut(), thrashing.as_mut())));
+        match cached {
+            None => run.watched(plan, &mut observer),
+            Some(cached) => run.in_caches(plan, &mut observer, cached),
+        }
     }
 }

@@ -251,16 +251,15 @@ impl Lab<'_> {
             horizon: self.options.horizon,
             ..Scenario::default()
         };
-        let lateness = Lateness::of(set);
-        let (summary, lateness) = simulate::simulate_paced(
-            plan,
+        let mut lateness = Lateness::of(set);
+        let run = simulate::Run {
             set,
-            self.platform,
-            &scenario,
-            &Quiet(watch),
-            lateness,
-            &mut cached,
-        )?;
+            platform: self.platform,
+            scenario: &scenario,
+            costs: None,
+            watch: &Quiet(watch),
+        };
+        let summary = run.in_caches(plan, &mut lateness, &mut cached)?;
         Ok((summary.ending != Ending::Interrupted)
             .then(|| Simulated::of(&summary, &lateness, &cached)))
     }
