@@ -92,7 +92,7 @@ const OTHERWISE: &[(&str, &str, Tried)] = &[
     (
         "cache",
         "cache multicore",
-        With(&[("--sets 2 --jobs 4", "--sets 1 --jobs 1 --wss 32KiB")]),
+        With(&[("--sets 10 --jobs 20", "--sets 1 --jobs 1 --wss 32KiB")]),
     ),
     ("simulating", "--for 2000000s", With(&[("2000000s", "20s")])),
     (
