@@ -395,3 +395,40 @@ fn decide(tasks: &[Timing], sizes: &[usize]) -> Decision {
     verdict::implicit_deadlines(tasks)?;
     Ok(lay_out(tasks, sizes, &Settings::default(), |_, _| {}).is_ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_rational::BigRational;
+    use testing::random::Random;
+
+    /// By the formula, in fractions that are reduced. Slots are so long that what rounding adds to a
+    /// load is more than a nanosecond of the reserve.
+    #[test]
+    fn reserves_are_those_of_the_formula() {
+        let mut random = Random::new(1);
+        let mut lower = 0;
+        for _ in 0..2_000 {
+            let count = random.among(1, 12);
+            let members: Vec<Timing> = (0..count)
+                .map(|_| {
+                    let period = random.among(1_000, 1_000_000_007);
+                    let wcet = random.among(1, period / count);
+                    Timing::implicit(Duration::from_nanos(wcet), Duration::from_nanos(period))
+                })
+                .collect();
+            let delta = random.among(1, 6) as u32;
+            let slot = Duration::from_nanos(random.among(1, 1 << 40));
+            let load = members.iter().map(scaled).sum();
+            let all = || members.iter().map(Timing::utilization);
+            let reserve = exact_length(slot, delta, load, count as u32, all());
+            let whole = |n: u64| BigRational::from_integer(n.into());
+            let (u, delta_big) = (exact::sum(all()), whole(delta.into()));
+            let inflated = (&delta_big + whole(1)) * &u / (u + delta_big) * whole(slot.nanos());
+            let wanted = inflated.ceil().to_integer().to_u64();
+            assert_eq!(Some(reserve), wanted, "{members:?} {slot} {delta}");
+            lower += u32::from(reserve < length(slot, delta, load));
+        }
+        assert!(lower > 0, "the rounded load decides all of them");
+    }
+}
