@@ -137,14 +137,6 @@ pub(crate) fn simulated_with(
     events: &[Event],
     mut executed: Vec<Vec<u64>>,
 ) -> Result<Vec<Event>> {
-    let set: &TaskSet = &header.tasks;
-    let stage = &header.stages[0];
-    let setup = Setup {
-        set,
-        platform: &header.platform,
-        assignment: stage.assignment.as_ref(),
-        quantum: stage.quantum.unwrap_or(Duration::from_millis(1)),
-    };
     if executed.iter().any(Vec::is_empty) {
         return Err(Error::new("a task has no complete job").remedy("run it for longer"));
     }
@@ -157,15 +149,30 @@ pub(crate) fn simulated_with(
         horizon: end.since(Instant::ZERO),
         ..Scenario::default()
     };
-    let plan = stage.policy.parse::<policy::Spec>()?.plan(&setup)?;
-    let mut sink = VecSink::default();
-    let run = simulate::Run {
-        set,
+    events_of(header, &scenario)
+}
+
+/// What the simulator makes of the tasks of a trace under its first policy, without overheads.
+///
+/// # Errors
+/// The trace does not say what it needs.
+pub(crate) fn events_of(header: &Header, scenario: &Scenario) -> Result<Vec<Event>> {
+    let stage = &header.stages[0];
+    let setup = Setup {
+        set: &header.tasks,
         platform: &header.platform,
-        scenario: &scenario,
+        assignment: stage.assignment.as_ref(),
+        quantum: stage.quantum.unwrap_or(Duration::from_millis(1)),
+    };
+    let plan = stage.policy.parse::<policy::Spec>()?.plan(&setup)?;
+    let run = simulate::Run {
+        set: &header.tasks,
+        platform: &header.platform,
+        scenario,
         costs: None,
         watch: &Silent,
     };
+    let mut sink = VecSink::default();
     run.watched(plan, &mut Traced(&mut sink))?;
     Ok(sink.events)
 }
@@ -337,31 +344,12 @@ mod tests {
 
     fn run() -> (Header, Vec<Event>) {
         let header = header();
-        let setup = Setup {
-            set: &header.tasks,
-            platform: &header.platform,
-            assignment: None,
-            quantum: ms(1),
-        };
-        let plan = "g-edf"
-            .parse::<policy::Spec>()
-            .unwrap()
-            .plan(&setup)
-            .unwrap();
         let scenario = Scenario {
             horizon: ms(100),
             ..Scenario::default()
         };
-        let mut sink = VecSink::default();
-        let run = simulate::Run {
-            set: &header.tasks,
-            platform: &header.platform,
-            scenario: &scenario,
-            costs: None,
-            watch: &Silent,
-        };
-        run.watched(plan, &mut Traced(&mut sink)).unwrap();
-        (header, sink.events)
+        let events = events_of(&header, &scenario).unwrap();
+        (header, events)
     }
 
     #[test]

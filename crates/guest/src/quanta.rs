@@ -338,29 +338,13 @@ mod tests {
             quantum: Some(QUANTUM),
         };
         let header = Header::simulated(set, Platform::symmetric(2), stage, Provenance::default());
-        let setup = Setup {
-            set: &header.tasks,
-            platform: &header.platform,
-            assignment: None,
-            quantum: QUANTUM,
-        };
-        let plan = "pd2".parse::<policy::Spec>().unwrap().plan(&setup).unwrap();
         let scenario = Scenario {
             horizon: ms(60),
             ..Scenario::default()
         };
-        let mut sink = VecSink::default();
-        let run = simulate::Run {
-            set: &header.tasks,
-            platform: &header.platform,
-            scenario: &scenario,
-            costs: None,
-            watch: &Silent,
-        };
-        run.watched(plan, &mut Traced(&mut sink)).unwrap();
         let mut events = Vec::new();
         let mut next = 0;
-        for mut event in sink.events {
+        for mut event in decisions::events_of(&header, &scenario).unwrap() {
             if event.kind == EventKind::Quantum {
                 continue;
             }

@@ -3,8 +3,8 @@
 //! [`ideal`] schedules without overheads, there with jobs in a model of caches ([`cached`]) as well,
 //! [`costly`] with those of [`costs`]; [`scenario`] says
 //! when jobs come and how long they take, [`chance`] from which distributions; [`observe`] watches;
-//! [`summary`] is what is counted; [`run`] is how other rooms ask for it. Time is in nanoseconds; the
-//! same input gives the same schedule.
+//! [`summary`] is what is counted; [`run`] is how other rooms ask for it. Time is in nanoseconds;
+//! the same input gives the same schedule.
 
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,7 @@
 //!
 //! An engine is compiled for each policy, observer and pace. These are compiled here, once; who
 //! brings a type of observer of its own to [`crate::simulate`] has all of them compiled anew, which
-//! takes a minute and is worth it only where a call a job or an event would be felt.
+//! is worth it only where a call a job or an event would be felt.
 
 use crate::{Cached, Costs, Distributions, Observer, Responses, Scenario, Summary};
 use model::watch::Watch;

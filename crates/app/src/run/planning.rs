@@ -187,8 +187,8 @@ fn triggers(how: &Scheduling, set: &TaskSet) -> Result<Triggers> {
     let by_quanta = |spec: &&policy::Spec| spec.info().quantum_driven;
     if let (Some(task), Some(spec)) = (triggered, how.all().find(by_quanta)) {
         return Err(Error::new(format!(
-            "`{spec}` takes releases at multiples of the quantum alone, and a trigger may come at any \
-             time"
+            "`{spec}` takes releases at multiples of the quantum alone, and a trigger may come at \
+             any time"
         ))
         .at(format!("task {}", set.name(task)))
         .remedy("choose another policy, or leave the trigger out"));
