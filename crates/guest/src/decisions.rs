@@ -13,7 +13,7 @@
 //! to the end as moments may be apart.
 
 use model::watch::Silent;
-use model::{Duration, Error, Instant, Result, TaskSet};
+use model::{Duration, Error, Instant, Result};
 use policy::Setup;
 use simulate::{Execution, Scenario, Traced};
 use std::collections::BTreeMap;
@@ -324,7 +324,7 @@ impl Moments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Platform, Provenance, TaskId, Timing};
+    use model::{Platform, Provenance, TaskId, TaskSet, Timing};
     use trace::Stage;
 
     fn ms(ms: u64) -> Duration {

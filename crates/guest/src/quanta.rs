@@ -314,11 +314,9 @@ pub fn compare(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::watch::Silent;
     use model::{CpuId, Platform, Provenance, TaskId, TaskSet, Timing};
-    use policy::Setup;
-    use simulate::{Scenario, Traced};
-    use trace::{Stage, VecSink};
+    use simulate::Scenario;
+    use trace::Stage;
 
     const QUANTUM: Duration = Duration::from_millis(1);
 
