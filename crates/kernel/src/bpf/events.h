@@ -105,4 +105,16 @@ static s32 task_of(struct task_struct *p)
 	return *index;
 }
 
+/* The task of a thread whose domain and lock are known, or NONE. */
+static s32 known(struct task_struct *p, u32 *domain, struct lock **lock)
+{
+	s32 index = task_of(p);
+
+	if (index < 0 || index >= MAX_TASKS)
+		return NONE;
+	*domain = tasks[index].home;
+	*lock = bpf_map_lookup_elem(&locks, domain);
+	return *lock ? index : NONE;
+}
+
 #endif

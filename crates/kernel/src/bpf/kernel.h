@@ -55,7 +55,6 @@ struct signal_struct {
 
 struct task_struct {
 	unsigned int __state;
-	unsigned int flags;
 	int pid;
 	int tgid;
 	struct signal_struct *signal;
@@ -124,15 +123,13 @@ struct sched_ext_ops {
 /* Of the flags of a process: it is on its way to its end. */
 #define SIGNAL_GROUP_EXIT 4
 
-/* Of the flags of a thread: it is on its way to its end. */
-#define PF_EXITING 4
-
 /* The state of a thread that does not wait for anything. */
 #define TASK_RUNNING 0
 
 /* Flags and places, as they are since Linux 6.12. */
 #define SCX_OPS_KEEP_BUILTIN_IDLE (1ULL << 0)
 #define SCX_OPS_ENQ_LAST (1ULL << 1)
+#define SCX_OPS_ENQ_EXITING (1ULL << 2)
 #define SCX_OPS_SWITCH_PARTIAL (1ULL << 3)
 #define SCX_DSQ_GLOBAL (1ULL << 63 | 1)
 #define SCX_KICK_PREEMPT (1ULL << 1)

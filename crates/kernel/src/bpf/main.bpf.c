@@ -56,18 +56,8 @@ extern void bpf_task_release(struct task_struct *p) __ksym;
 #include "releases.h"
 #include "custody.h"
 #include "calls.h"
-
-/* The task of a thread whose domain and lock are known, or NONE. */
-static s32 known(struct task_struct *p, u32 *domain, struct lock **lock)
-{
-	s32 index = task_of(p);
-
-	if (index < 0 || index >= MAX_TASKS)
-		return NONE;
-	*domain = tasks[index].home;
-	*lock = bpf_map_lookup_elem(&locks, domain);
-	return *lock ? index : NONE;
-}
+#include "programs.h"
+#include "comings.h"
 
 /* Where a task was: who runs is decided by links alone. */
 SEC("struct_ops/select_cpu")
@@ -76,34 +66,16 @@ s32 BPF_PROG(warmset_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_f
 	return prev_cpu;
 }
 
-/* May a task not leave its processor? Programs such as this one are run with that forbidden to the
- * current task, which says nothing.
+/* May a task not leave its processor? Such a one the kernel puts back where it was, before all that
+ * others want there, and asks nobody. So it must not be called off: it would be there again at once,
+ * and neither would come further. Programs such as this one are run with that forbidden to the current
+ * task, which says nothing.
  */
 static bool is_bound(const struct task_struct *p)
 {
 	bool own = (s32)bpf_get_current_pid_tgid() == p->pid;
 
 	return p->migration_disabled > own;
-}
-
-/* A thread on its way to its end, and one that must not leave its processor, the kernel puts back where
- * it was, before all that others want there, and asks nobody (`SCX_OPS_ENQ_EXITING` is not set). So
- * it must not be called off: it would be there again at once, and neither would come further.
- */
-static bool stays(const struct task_struct *p)
-{
-	return (p->flags & PF_EXITING) || is_bound(p);
-}
-
-/* How long one thread of a program has its processor while others of it can run. */
-#define TURN 1000000ULL
-
-/* How long a thread of a task may run until its processor looks for another one. */
-static u64 slice_of(u32 index)
-{
-	if (!plan.task[at(index)].many)
-		return SCX_SLICE_INF;
-	return plan.task[at(index)].beyond && tasks[at(index)].link == NONE ? SCX_SLICE_DFL : TURN;
 }
 
 /* A thread of a task comes into custody: has the processor that the task is linked to to be called? One
@@ -194,99 +166,6 @@ void BPF_PROG(warmset_set_cpumask, struct task_struct *p, const struct cpumask *
 			break;
 		}
 	}
-}
-
-/* A job of a program has a processor, and no thread of the program can run: it has ended there, or, of
- * a program that asks for its jobs and has not done this one, waits. What the processor has had
- * before is over in the trace, too.
- */
-__noinline int end_asleep(u32 index, u32 slot)
-{
-	struct gone gone = { .index = NONE };
-	u64 now, changed = 0, left = 0, job = 0;
-	bool ended = false, waits = false;
-	struct news news = {};
-	struct lock *lock;
-	s32 was = NONE;
-	u32 domain;
-
-	if (index >= MAX_TASKS || slot >= MAX_CPUS)
-		return 0;
-	/* The verifier has to see the bound here, whatever the compiler knows. */
-	barrier_var(slot);
-	slot &= MAX_CPUS - 1;
-	domain = tasks[index].home;
-	lock = bpf_map_lookup_elem(&locks, &domain);
-	if (!lock)
-		return 0;
-	now = clock();
-	bpf_spin_lock(&lock->lock);
-	now = stamp(domain, now);
-	struct task *t = &tasks[index];
-
-	if (t->home == domain && t->link == (s32)slot && t->on == NONE && t->current) {
-		was = cpus[slot].on;
-		if (was >= 0 && was < MAX_TASKS && tasks[was].shown) {
-			account(&tasks[was], now);
-			tasks[was].shown = 0;
-			left = tasks[was].number;
-		} else {
-			was = NONE;
-		}
-		leave_interrupted(slot, index, &gone);
-		if (!plan.task[index].asks)
-			note_end(index, &news);
-		else if (!take_done(index, &news)) {
-			waits = t->shown;
-			job = t->number;
-			t->shown = 0;
-			t->blocked = 1;
-			t->suspended = waits;
-			unlink_task(index);
-		}
-		ended = news.ended;
-		if (ended)
-			cpus[slot].idle = 0;
-		changed = decide(domain) | 1ULL << slot;
-	}
-	bpf_spin_unlock(&lock->lock);
-	if (was >= 0)
-		tell(now, slot, PREEMPTION, was, left, 0, 0);
-	tell_gone(&gone, now);
-	if (ended) {
-		tell_end(index, now, slot, &news, 0);
-		tell_window(index, now);
-	} else if (waits)
-		tell(now, slot, SUSPENSION, index, job, 0, 0);
-	call(changed);
-	if (tasks[index].home != domain)
-		hand_over(index);
-	return 0;
-}
-
-/* A processor is linked to a program: its threads have it in turn. */
-static __noinline int take_turns(u32 index, u32 slot, struct task_struct *prev)
-{
-	bool here, waits;
-
-	if (index >= MAX_TASKS || slot >= MAX_CPUS)
-		return 0;
-	here = tasks[index].on == (s32)slot;
-	if (here && prev && scx_bpf_dsq_nr_queued(index) <= 0) {
-		prev->scx.slice = TURN;
-		return 0;
-	}
-	/* Where one of them runs elsewhere, that processor calls when it has left. */
-	if (!here && tasks[index].on != NONE)
-		return 0;
-	waits = call_in(index, slot);
-	if (scx_bpf_dsq_move_to_local(index))
-		return 0;
-	if (scx_bpf_dsq_nr_queued(index) > 0 || waits || is_on_its_way(index))
-		ask_again(index, cpu_of(slot));
-	else if (!here)
-		end_asleep(index, slot);
-	return 0;
 }
 
 /* A processor looks for something to do. */
@@ -408,7 +287,7 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 		/* A job may have been linked here, and this processor called, since it looked for one. */
 		if (cpus[cpu].link != NONE && lent)
 			watch_misplaced(cpu, clock());
-		else if (cpus[cpu].link != NONE && !(p->flags & PF_EXITING))
+		else if (cpus[cpu].link != NONE)
 			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
 		else
 			rest(cpu);
@@ -426,14 +305,13 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 			rest(cpu);
 		else if (lent || is_bound(p))
 			watch_misplaced(cpu, clock());
-		else if (!(p->flags & PF_EXITING))
+		else
 			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
 		return;
 	}
 	/* The processor that its program was linked to before has taken one more of its threads. */
 	if (plan.task[index].many && t->on != NONE) {
-		if (!(p->flags & PF_EXITING))
-			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
+		scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
 		return;
 	}
 	if (plan.task[index].beyond) {
@@ -477,8 +355,6 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	}
 	if (settled)
 		tell_ways(1ULL << cpu, now, OVERHEAD_END);
-	if (misplaced && (p->flags & PF_EXITING))
-		return;
 	/* It has to come to the end of what it is in, here, and the kernel keeps it here until then. */
 	if (misplaced && (lent || is_bound(p)))
 		watch_misplaced(cpu, now);
@@ -498,7 +374,7 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	bool begun = bpf_ktime_get_ns() >= plan.origin;
 
 	/* The processor that takes nothing else would be idle beside it, as nobody calls. */
-	if (runnable && stays(p))
+	if (runnable && is_bound(p))
 		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), 0);
 	if (index < 0 || index >= MAX_TASKS || cpu >= MAX_CPUS || is_change(p, runnable))
 		return;
@@ -621,133 +497,10 @@ void BPF_PROG(warmset_update_idle, s32 cpu, bool idle)
 		rest(slot);
 }
 
-/* Nobody runs, and nobody has run; each task has its queue, by its number. */
-SEC("struct_ops.s/init")
-s32 BPF_PROG(warmset_init)
-{
-	u32 i;
-
-	bpf_for(i, 0, MAX_TASKS) {
-		struct task *t = &tasks[at(i)];
-
-		t->link = t->on = t->last = t->seen = NONE;
-		t->home = home_of(at(i), 0);
-		/* A program that asks for its jobs sleeps until it has one. */
-		t->blocked = plan.task[at(i)].asks;
-	}
-	bpf_for(i, 0, MAX_CPUS) {
-		cpus[i % MAX_CPUS].link = NONE;
-		cpus[i % MAX_CPUS].on = NONE;
-		cpus[i % MAX_CPUS].idle = 1;
-		cpus[i % MAX_CPUS].serves = NONE;
-		cpus[i % MAX_CPUS].due = NONE;
-		cpus[i % MAX_CPUS].interrupted = NONE;
-		cpus[i % MAX_CPUS].lets = NONE;
-	}
-	bpf_for(i, 0, plan.tasks) {
-		s32 error = scx_bpf_create_dsq(at(i), NONE);
-
-		if (error)
-			return error;
-	}
-	i = scx_bpf_create_dsq(BEHIND, NONE);
-	return i ? (s32)i : scx_bpf_create_dsq(OTHERS, NONE);
-}
-
-/* The thread of a task leaves the class before the run is over: it has ended, or something from
- * outside has given it another class. What it was linked to is free at once, and it is on no
- * processor to the schedule, which cannot go on without it: the loader ends the run.
- */
-SEC("struct_ops/disable")
-void BPF_PROG(warmset_disable, struct task_struct *p)
-{
-	struct lock *lock;
-	u32 domain;
-	s32 index = known(p, &domain, &lock), on, seen;
-	u64 now, job, changed, left = 0;
-	bool shown;
-
-	/* Threads of a program come and go. */
-	if (index < 0 || index >= MAX_TASKS || plan.task[index].many)
-		return;
-	now = clock();
-	bpf_spin_lock(&lock->lock);
-	now = stamp(domain, now);
-	struct task *t = &tasks[index];
-
-	account(t, now);
-	on = t->on;
-	seen = t->seen;
-	shown = t->shown;
-	job = t->number;
-	t->on = NONE;
-	t->shown = 0;
-	t->blocked = 1;
-	if (on >= 0 && on < MAX_CPUS) {
-		cpus[on].on = NONE;
-		left = 1ULL << on;
-	}
-	if (seen >= 0 && seen < MAX_CPUS && cpus[seen].interrupted == index)
-		cpus[seen].interrupted = NONE;
-	unlink_task(index);
-	place(index);
-	left = forget(left, now);
-	changed = decide(domain);
-	bpf_spin_unlock(&lock->lock);
-	if (shown)
-		tell(now, seen, SUSPENSION, index, job, 0, 0);
-	call(changed | left);
-	__sync_val_compare_and_swap(&gone, 0, index + 1);
-}
-
-/* A thread is born: what a program starts is of its task. */
-SEC("struct_ops.s/init_task")
-s32 BPF_PROG(warmset_init_task, struct task_struct *p, struct scx_init_task_args *args)
-{
-	s32 parent = (s32)bpf_get_current_pid_tgid(), own = p->pid;
-	u32 *task;
-
-	if (!args->fork)
-		return 0;
-	task = bpf_map_lookup_elem(&members, &parent);
-	if (!task || *task >= MAX_TASKS || !plan.task[*task].many)
-		return 0;
-	/* Where there is no room for it, nothing is born. */
-	return bpf_map_update_elem(&members, &own, task, BPF_ANY) ? -ENOMEM : 0;
-}
-
-/* A thread is dead: its number may be another's soon. If it is the first one of a program that asks
- * for its jobs, those that are still to come have nothing to do.
- *
- * If it is the one that has loaded the program, its process dies, too, and with the last of its
- * threads the program; those that are in custody have to run to die.
- */
-SEC("struct_ops/exit_task")
-void BPF_PROG(warmset_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
-{
-	s32 own = p->pid;
-	u32 *task = bpf_map_lookup_elem(&members, &own), index = task ? at(*task) : 0;
-
-	if (task && plan.task[index].asks && own == plan.thread[index]) {
-		pages[index].chosen = NEVER;
-		call_program(index);
-	}
-	bpf_map_delete_elem(&members, &own);
-	if (plan.loader && p->pid == plan.loader && !over)
-		end_custody();
-}
-
-SEC("struct_ops/exit")
-void BPF_PROG(warmset_exit, struct scx_exit_info *info)
-{
-	ending.code = info->exit_code;
-	bpf_probe_read_kernel_str(ending.reason, sizeof(ending.reason), info->reason);
-	bpf_probe_read_kernel_str(ending.message, sizeof(ending.message), info->msg);
-	ending.kind = info->kind;
-}
-
 /* Jobs of programs that take no part stay with the fair class. Only tasks of the plan come here.
- * A processor that has no job looks here before it goes on with what it ran: hence ENQ_LAST.
+ * A processor that has no job looks here before it goes on with what it ran: hence ENQ_LAST. A thread
+ * on its way to its end is in custody as others are, and needs milliseconds for it: hence ENQ_EXITING,
+ * without which the kernel would let it run where it is, before jobs.
  */
 SEC(".struct_ops.link")
 struct sched_ext_ops warmset = {
@@ -764,7 +517,8 @@ struct sched_ext_ops warmset = {
 	.init_task = (void *)warmset_init_task,
 	.exit_task = (void *)warmset_exit_task,
 	.exit = (void *)warmset_exit,
-	.flags = SCX_OPS_SWITCH_PARTIAL | SCX_OPS_ENQ_LAST | SCX_OPS_KEEP_BUILTIN_IDLE,
+	.flags = SCX_OPS_SWITCH_PARTIAL | SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING |
+		 SCX_OPS_KEEP_BUILTIN_IDLE,
 	.timeout_ms = 30000,
 	.name = "warmset",
 };

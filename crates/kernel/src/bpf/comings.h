@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The program itself and threads come and go. */
+#ifndef WARMSET_COMINGS_H
+#define WARMSET_COMINGS_H
+
+/* Nobody runs, and nobody has run; each task has its queue, by its number. */
+SEC("struct_ops.s/init")
+s32 BPF_PROG(warmset_init)
+{
+	u32 i;
+
+	bpf_for(i, 0, MAX_TASKS) {
+		struct task *t = &tasks[at(i)];
+
+		t->link = t->on = t->last = t->seen = NONE;
+		t->home = home_of(at(i), 0);
+		/* A program that asks for its jobs sleeps until it has one. */
+		t->blocked = plan.task[at(i)].asks;
+	}
+	bpf_for(i, 0, MAX_CPUS) {
+		cpus[i % MAX_CPUS].link = NONE;
+		cpus[i % MAX_CPUS].on = NONE;
+		cpus[i % MAX_CPUS].idle = 1;
+		cpus[i % MAX_CPUS].serves = NONE;
+		cpus[i % MAX_CPUS].due = NONE;
+		cpus[i % MAX_CPUS].interrupted = NONE;
+		cpus[i % MAX_CPUS].lets = NONE;
+	}
+	bpf_for(i, 0, plan.tasks) {
+		s32 error = scx_bpf_create_dsq(at(i), NONE);
+
+		if (error)
+			return error;
+	}
+	i = scx_bpf_create_dsq(BEHIND, NONE);
+	return i ? (s32)i : scx_bpf_create_dsq(OTHERS, NONE);
+}
+
+/* The thread of a task leaves the class before the run is over: it has ended, or something from
+ * outside has given it another class. What it was linked to is free at once, and it is on no
+ * processor to the schedule, which cannot go on without it: the loader ends the run.
+ */
+SEC("struct_ops/disable")
+void BPF_PROG(warmset_disable, struct task_struct *p)
+{
+	struct lock *lock;
+	u32 domain;
+	s32 index = known(p, &domain, &lock), on, seen;
+	u64 now, job, changed, left = 0;
+	bool shown;
+
+	/* Threads of a program come and go. */
+	if (index < 0 || index >= MAX_TASKS || plan.task[index].many)
+		return;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	now = stamp(domain, now);
+	struct task *t = &tasks[index];
+
+	account(t, now);
+	on = t->on;
+	seen = t->seen;
+	shown = t->shown;
+	job = t->number;
+	t->on = NONE;
+	t->shown = 0;
+	t->blocked = 1;
+	if (on >= 0 && on < MAX_CPUS) {
+		cpus[on].on = NONE;
+		left = 1ULL << on;
+	}
+	if (seen >= 0 && seen < MAX_CPUS && cpus[seen].interrupted == index)
+		cpus[seen].interrupted = NONE;
+	unlink_task(index);
+	place(index);
+	left = forget(left, now);
+	changed = decide(domain);
+	bpf_spin_unlock(&lock->lock);
+	if (shown)
+		tell(now, seen, SUSPENSION, index, job, 0, 0);
+	call(changed | left);
+	__sync_val_compare_and_swap(&gone, 0, index + 1);
+}
+
+/* A thread is born: what a program starts is of its task. */
+SEC("struct_ops.s/init_task")
+s32 BPF_PROG(warmset_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	s32 parent = (s32)bpf_get_current_pid_tgid(), own = p->pid;
+	u32 *task;
+
+	if (!args->fork)
+		return 0;
+	task = bpf_map_lookup_elem(&members, &parent);
+	if (!task || *task >= MAX_TASKS || !plan.task[*task].many)
+		return 0;
+	/* Where there is no room for it, nothing is born. */
+	return bpf_map_update_elem(&members, &own, task, BPF_ANY) ? -ENOMEM : 0;
+}
+
+/* A thread is dead: its number may be another's soon. If it is the first one of a program that asks
+ * for its jobs, those that are still to come have nothing to do.
+ *
+ * If it is the one that has loaded the program, its process dies, too, and with the last of its
+ * threads the program; those that are in custody have to run to die.
+ */
+SEC("struct_ops/exit_task")
+void BPF_PROG(warmset_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	s32 own = p->pid;
+	u32 *task = bpf_map_lookup_elem(&members, &own), index = task ? at(*task) : 0;
+
+	if (task && plan.task[index].asks && own == plan.thread[index]) {
+		pages[index].chosen = NEVER;
+		call_program(index);
+	}
+	bpf_map_delete_elem(&members, &own);
+	if (plan.loader && p->pid == plan.loader && !over)
+		end_custody();
+}
+
+SEC("struct_ops/exit")
+void BPF_PROG(warmset_exit, struct scx_exit_info *info)
+{
+	ending.code = info->exit_code;
+	bpf_probe_read_kernel_str(ending.reason, sizeof(ending.reason), info->reason);
+	bpf_probe_read_kernel_str(ending.message, sizeof(ending.message), info->msg);
+	ending.kind = info->kind;
+}
+
+#endif
