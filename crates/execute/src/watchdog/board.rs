@@ -67,8 +67,11 @@ pub struct Board {
     record: [AtomicU8; RECORD],
     /// Processes of programs.
     processes: [Known; MAX_PROCESSES],
+    /// How many places of `beats` have been written to, from the first on: the others need not be
+    /// looked at. They would take caches from jobs, a line each.
+    places: AtomicU32,
     /// Zero: nobody is there.
-    pub(super) beats: [Beat; MAX_BEATS],
+    beats: [Beat; MAX_BEATS],
     /// Threads at real-time priority; zero: none.
     threads: [AtomicI32; MAX_THREADS],
 }
@@ -133,10 +136,23 @@ pub(super) struct Beat {
 }
 
 impl Board {
+    /// What is written at a place.
+    #[inline]
+    fn at(&self, place: usize) -> Option<&Beat> {
+        if place >= self.places.load(Ordering::Relaxed) as usize && place < MAX_BEATS {
+            self.places.fetch_max(place as u32 + 1, Ordering::Relaxed);
+        }
+        self.beats.get(place)
+    }
+    /// The places that have been written to, and maybe more before them.
+    pub(super) fn beats(&self) -> &[Beat] {
+        let places = self.places.load(Ordering::Relaxed) as usize;
+        &self.beats[..places.min(MAX_BEATS)]
+    }
     /// The dispatcher at this place is alive and well.
     #[inline]
     pub fn beat(&self, place: usize) {
-        if let Some(beat) = self.beats.get(place) {
+        if let Some(beat) = self.at(place) {
             beat.count.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -144,13 +160,13 @@ impl Board {
     /// nothing to decide, or there is no leader.
     #[inline]
     pub fn due(&self, place: usize, at: Option<u64>) {
-        if let Some(beat) = self.beats.get(place) {
+        if let Some(beat) = self.at(place) {
             beat.due.store(at.unwrap_or(0), Ordering::Relaxed);
         }
     }
     /// Nothing at real-time priority wanted the processor at this place.
     pub fn slack(&self, place: usize) {
-        if let Some(beat) = self.beats.get(place) {
+        if let Some(beat) = self.at(place) {
             beat.slack.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -171,7 +187,7 @@ impl Board {
     }
     /// The dispatcher at this place has ended.
     pub fn rest(&self, place: usize) {
-        if let Some(beat) = self.beats.get(place) {
+        if let Some(beat) = self.at(place) {
             beat.count.store(0, Ordering::Relaxed);
         }
     }

@@ -68,7 +68,7 @@ impl Looks {
     pub(super) fn look(&mut self, board: &Board, patience: Patience, now: u64) -> Option<Trip> {
         let is_ending = board.ending.load(Ordering::Acquire) != 0;
         let mut trip = None;
-        for (place, beat) in board.beats.iter().enumerate() {
+        for (place, beat) in board.beats().iter().enumerate() {
             let count = beat.count.load(Ordering::Relaxed);
             if self.beats[place].for_longer(count, count != 0, patience.dispatcher.nanos()) {
                 trip = Some(Trip::Dispatcher(place as u32));
@@ -113,7 +113,7 @@ impl Looks {
         }
         let least = (window / TELL / ONE_OF).max(1);
         let mut most = 0;
-        for (before, beat) in self.slack[..places].iter_mut().zip(&board.beats) {
+        for (before, beat) in self.slack[..places].iter_mut().zip(board.beats()) {
             let told = beat.slack.load(Ordering::Relaxed);
             most = most.max(told.wrapping_sub(std::mem::replace(before, told)));
         }

@@ -4,6 +4,19 @@ use super::*;
 use std::process::{Command, Stdio};
 
 #[test]
+fn places_that_nobody_has_written_to_are_not_looked_at() {
+    let board = BoardRef::alone().unwrap();
+    assert!(board.beats().is_empty());
+    board.beat(2);
+    assert_eq!(board.beats().len(), 3);
+    board.due(0, Some(1));
+    assert_eq!(board.beats().len(), 3);
+    board.slack(MAX_BEATS - 1);
+    board.beat(MAX_BEATS);
+    assert_eq!(board.beats().len(), MAX_BEATS);
+}
+
+#[test]
 fn what_was_made_is_taken_away_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let [file, directory, other, later] =
