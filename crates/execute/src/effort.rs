@@ -1,7 +1,7 @@
 //! Best-effort work: ordinary threads and programs on the processors of a run, in the time that
 //! jobs leave.
 //!
-//! It begins with the first release and ends with the run. How much it got done is measured: its
+//! It is there before the first release, begins with it, and ends with the run. How much it got done is measured: its
 //! processor time, and how often a thread did its work. Nothing is decided about it: the kernel
 //! shares what is left among all that is ordinary.
 
@@ -13,12 +13,13 @@ use crate::clock::Timestamps;
 use crate::kernel::Thread;
 use crate::programs::ends::How;
 use crate::programs::rights::Rights;
+use crate::remedies;
 use crate::threads::host::ThreadTeam;
 use model::{CpuId, Duration, Error, Instant, Result};
 use program::Employment;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use workload::Work;
 
@@ -124,67 +125,52 @@ pub(crate) struct RunningEfforts {
 }
 
 impl RunningEfforts {
-    /// Starts all of them; they wait for the first release. `mark`: what programs carry in their
-    /// environment.
+    /// Starts all of them, and waits until programs are there and held: what is done begins with
+    /// the first release. `mark`: what programs carry in their environment.
     ///
     /// # Errors
-    /// No thread can be had.
+    /// No thread can be had, or a program cannot be started. Those that are there end with the run.
     pub fn start(
+        &mut self,
         team: &Arc<ThreadTeam>,
         efforts: &Efforts,
         cpus: &[CpuId],
         horizon: Instant,
         mark: &str,
-    ) -> Result<Self> {
-        let mut started = RunningEfforts::default();
+    ) -> Result<()> {
+        let (there, awaited) = mpsc::channel();
         for (index, (name, effort)) in efforts.take().into_iter().enumerate() {
             // Each by its own: what is left of one that has ended is killed, the others are not.
             let (team, cpus, mark) = (Arc::clone(team), cpus.to_vec(), format!("{mark}-{index}"));
-            let done = Arc::clone(&started.done);
+            let (done, there) = (Arc::clone(&self.done), there.clone());
             let thread = std::thread::Builder::new()
                 .name(name.chars().take(15).collect())
                 .stack_size(256 << 10)
                 .spawn(move || {
-                    let end = |executed: Duration, rounds: u64, ended| {
-                        let name = name.clone();
-                        done.lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .push(Done {
-                                name,
-                                executed,
-                                rounds,
-                                ended,
-                            });
-                    };
                     let beside = InTeam {
                         team: &team,
                         horizon,
                     };
-                    match effort {
-                        Effort::Work(work) => match work_on(&beside, work, &cpus) {
-                            Ok((executed, rounds)) => end(executed, rounds, None),
-                            Err(e) => team.fail(e.at(format!("best effort {name}"))),
-                        },
-                        Effort::Program { command, rights } => {
-                            let employment = Employment {
-                                run: &*team,
-                                beside: &beside,
-                                number: (team.host.workers.len() + index) as u32,
-                                mark: &mark,
-                                cpus: &cpus,
-                            };
-                            match employment.of(&command, &rights) {
-                                Ok((executed, ended)) => end(executed, 0, ended),
-                                Err(e) => team.fail(e.at(format!("best effort {name}"))),
-                            }
-                        }
+                    let employment = Employment {
+                        run: &*team,
+                        beside: &beside,
+                        number: (team.host.workers.len() + index) as u32,
+                        mark: &mark,
+                        cpus: &cpus,
+                    };
+                    let there = There(name, there);
+                    match effort.carry_out(there, &beside, &cpus, Some(&employment)) {
+                        Ok(came) => done
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .push(came),
+                        Err(e) => team.fail(e),
                     }
                 });
-            started.threads.push(thread.map_err(|e| {
-                Error::new(format!("cannot start a thread for best-effort work: {e}"))
-            })?);
+            self.threads.push(thread.map_err(no_thread)?);
         }
-        Ok(started)
+        drop(there);
+        all_are_there(&awaited)
     }
 
     /// Its threads.
@@ -204,6 +190,87 @@ impl RunningEfforts {
     }
 }
 
+/// Best-effort work of this name, and where it tells that it waits for the first release, by
+/// dropping that, or why it cannot be started.
+struct There(String, mpsc::Sender<Error>);
+
+impl There {
+    /// Tells an error, and says whose it is.
+    fn tell(&self, e: Error) -> Error {
+        let e = e.at(format!("best effort {}", self.0));
+        // Where nobody hears it, the run is over already.
+        let _ = self.1.send(e.clone());
+        e
+    }
+
+    /// It waits.
+    fn is_there(self) -> String {
+        self.0
+    }
+}
+
+/// Waits until all are there.
+///
+/// # Errors
+/// Of the first that cannot be started.
+fn all_are_there(awaited: &mpsc::Receiver<Error>) -> Result<()> {
+    awaited.recv().map_or(Ok(()), Err)
+}
+
+fn no_thread(e: std::io::Error) -> Error {
+    Error::new(format!("cannot start a thread for best-effort work: {e}"))
+        .remedy(remedies::MORE_THREADS)
+}
+
+impl Effort {
+    /// Does it, in the calling thread, from the first release to the end of the run. `employment`:
+    /// that of a program.
+    ///
+    /// # Errors
+    /// It cannot be started, of which is told there, too; the work panicked.
+    fn carry_out(
+        self,
+        there: There,
+        beside: &dyn Beside,
+        cpus: &[CpuId],
+        employment: Option<&Employment<'_>>,
+    ) -> Result<Done> {
+        match self {
+            Effort::Work(work) => {
+                Thread::current().confine(cpus).map_err(|e| {
+                    there.tell(Error::new(format!("cannot be kept on its processors: {e}")))
+                })?;
+                let name = there.is_there();
+                match work_on(beside, work) {
+                    Some((executed, rounds)) => Ok(Done {
+                        name,
+                        executed,
+                        rounds,
+                        ended: None,
+                    }),
+                    None => Err(Error::new("its work panicked")
+                        .at(format!("best effort {name}"))
+                        .remedy("correct it")),
+                }
+            }
+            Effort::Program { command, rights } => {
+                let hired = employment
+                    .ok_or_else(|| Error::new("nobody looks after programs"))
+                    .and_then(|by| Ok((by, by.hire(&command, &rights)?)));
+                let (by, process) = hired.map_err(|e| there.tell(e))?;
+                let name = there.is_there();
+                let (executed, ended) = by.see_to(process);
+                Ok(Done {
+                    name,
+                    executed,
+                    rounds: 0,
+                    ended,
+                })
+            }
+        }
+    }
+}
+
 /// Waits for the first release. False: the run is over before.
 fn await_release(beside: &dyn Beside) -> bool {
     let pause = std::time::Duration::from_millis(1);
@@ -216,30 +283,19 @@ fn await_release(beside: &dyn Beside) -> bool {
     false
 }
 
-/// Does work again and again within a run. Its processor time, and how often it was done.
-///
-/// # Errors
-/// The thread cannot be kept on these processors; the work panicked.
-fn work_on(
-    beside: &dyn Beside,
-    mut work: Box<dyn Work>,
-    cpus: &[CpuId],
-) -> Result<(Duration, u64)> {
-    Thread::current()
-        .confine(cpus)
-        .map_err(|e| Error::new(format!("cannot be kept on its processors: {e}")))?;
-    if !await_release(beside) {
-        return Ok((Duration::ZERO, 0));
-    }
+/// Does work again and again within a run: its processor time, and how often it was done; `None`: it
+/// panicked.
+fn work_on(beside: &dyn Beside, mut work: Box<dyn Work>) -> Option<(Duration, u64)> {
     let all = AssertUnwindSafe(|| {
+        let has_begun = await_release(beside);
         let before = machine::clock::thread_time();
         let mut rounds = 0;
-        while !beside.is_over() {
+        while has_begun && !beside.is_over() {
             work.job(rounds, beside.stop());
             rounds += 1;
         }
         (machine::clock::thread_time().saturating_sub(before), rounds)
     });
     // What it says of itself went to standard error.
-    catch_unwind(all).map_err(|_| Error::new("its work panicked").remedy("correct it"))
+    catch_unwind(all).ok()
 }

@@ -405,9 +405,78 @@ fn best_effort_work_fills_the_rest(live: &Live) {
     assert!(!raised.load(std::sync::atomic::Ordering::Relaxed));
 }
 
+/// A fork keeps the memory of its process, which jobs may wait for: programs are there before the
+/// first release, and begin with it. One that cannot be started ends the run before it begins.
+fn best_effort_programs_are_there_before_the_first_release(live: &Live) {
+    let set = phased(&[(4, 20, 0)]);
+    let works = || vec![Box::new(SpinFor(ms(2))) as Box<dyn Work>];
+    let directory = tempfile::tempdir().unwrap();
+    let (born, begun) = (
+        directory.path().join("born"),
+        directory.path().join("begun"),
+    );
+    let settings = |command: &[&str], at| Settings {
+        horizon: ms(300),
+        release_at: Some(at),
+        best_effort: Efforts::new(vec![(
+            "notes".to_owned(),
+            Effort::Program {
+                command: command.iter().map(|word| (*word).to_owned()).collect(),
+                rights: Rights::default(),
+            },
+        )]),
+        ..Settings::default()
+    };
+    // Since the machine was turned on, as births are counted, too.
+    let up = || {
+        let text = std::fs::read_to_string("/proc/uptime").unwrap();
+        text.split(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    let release_in = 1.0;
+    let (at, release) = (
+        execute::kernel::monotonic() + 1_000_000_000,
+        up() + release_in,
+    );
+    let script = format!(
+        "cat /proc/$$/stat > {}; cat /proc/uptime > {}",
+        born.display(),
+        begun.display()
+    );
+    let notes = settings(&["sh", "-c", &script], at);
+    live.run_works("g-edf", &set, None, works(), &notes)
+        .unwrap()
+        .is_sound();
+    let born = std::fs::read_to_string(born).unwrap();
+    // The 22nd word, and the 20th behind the name in parentheses (proc(5)).
+    let born = born
+        .rsplit(") ")
+        .next()
+        .unwrap()
+        .split(' ')
+        .nth(19)
+        .unwrap();
+    let born = born.parse::<f64>().unwrap() / 100.0;
+    let begun = std::fs::read_to_string(begun).unwrap();
+    let begun = begun.split(' ').next().unwrap().parse::<f64>().unwrap();
+    // Both are told in hundredths of a second.
+    assert!(born < release - 0.02, "{born} {release}");
+    assert!(begun > release - 0.03, "{begun} {release}");
+
+    let at = execute::kernel::monotonic() + 60_000_000_000;
+    let missing = settings(&["/no/such/program"], at);
+    let e = live.run_works("g-edf", &set, None, works(), &missing);
+    let e = e.err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(e.contains("best effort notes: cannot start"), "{e}");
+    assert!(
+        execute::kernel::monotonic() < at,
+        "it had waited for the release"
+    );
+}
+
 live_tests!(
     jobs_execute_for_no_longer_than_the_trace_leaves_room_for,
     best_effort_work_fills_the_rest,
+    best_effort_programs_are_there_before_the_first_release,
     tasks_are_released_at_the_moment_that_is_asked_for,
     partitioned_edf_keeps_its_rules_and_every_job_is_done,
     global_edf_keeps_its_rules,

@@ -155,7 +155,7 @@ impl Company {
     /// and behind all of them.
     ///
     /// # Errors
-    /// No thread can be had.
+    /// No thread can be had, or a program cannot be started.
     pub fn start_efforts(
         &mut self,
         shared: &Arc<Shared>,

@@ -122,11 +122,12 @@ impl<'a> Scene<'a> {
         loaded.set_plan(&plan)?;
         let shared = Arc::new(Shared::new(&plan, loaded.pages()?, settings, works.len()));
         let workers = start_all(&shared, set, works)?;
+        company.start_efforts(&shared, &settings.best_effort, &plan.cpus)?;
+        // After the last fork, which has every page written to anew: that is done here.
         let memory = realtime::lock_memory();
         if let Err(e) = &memory {
             watch.note(&format!("{e}: jobs may wait for memory"));
         }
-        company.start_efforts(&shared, &settings.best_effort, &plan.cpus)?;
         company.enter(&shared);
         shared.there.wait();
         let threads = |word: &AtomicI32| word.load(Ordering::Acquire);

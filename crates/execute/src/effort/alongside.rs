@@ -1,12 +1,14 @@
 //! Best-effort work beside a run that another engine carries out.
 
 use super::program::Employment;
-use super::{Beside, Done, Effort, Efforts, work_on};
+use super::{Beside, Done, Efforts, There, all_are_there, no_thread};
+use crate::Programs;
+use crate::programs::elsewhere::Elsewhere;
 use crate::programs::run::Run;
-use crate::{Programs, remedies};
 use model::{CpuId, Error, Result};
 use std::io;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 /// Those that are at work.
@@ -16,13 +18,13 @@ pub struct Alongside {
 }
 
 impl Alongside {
-    /// Starts all of them; they wait for the first release. `join` makes the calling thread, and
-    /// what it starts, one of those that get what jobs leave. `programs`: those of the run, where
-    /// one of them is a program.
+    /// Starts all of them, and waits until programs are there and held: what is done begins with
+    /// the first release. `join` makes the calling thread, and what it starts, one of those that get
+    /// what jobs leave. `programs`: those of the run, where one of them is a program.
     ///
     /// # Errors
-    /// One of them is a program, and nobody looks after any; no thread can be had. Those that are
-    /// there end with the run.
+    /// One of them is a program, and nobody looks after any, or it cannot be started; no thread can
+    /// be had. Then the run is told to stop, and those that are there have ended.
     pub fn start(
         beside: &Arc<dyn Beside>,
         efforts: &Efforts,
@@ -30,49 +32,57 @@ impl Alongside {
         join: fn() -> io::Result<()>,
         programs: Option<&Programs>,
     ) -> Result<Self> {
+        let mut started = Alongside {
+            threads: Vec::with_capacity(efforts.len()),
+        };
+        let all = started.start_all(beside, efforts, cpus, join, programs);
+        if let Err(e) = all {
+            beside.stop().store(true, Ordering::Release);
+            // The first error is told.
+            let _ = started.end();
+            return Err(e);
+        }
+        Ok(started)
+    }
+
+    fn start_all(
+        &mut self,
+        beside: &Arc<dyn Beside>,
+        efforts: &Efforts,
+        cpus: &[CpuId],
+        join: fn() -> io::Result<()>,
+        programs: Option<&Programs>,
+    ) -> Result<()> {
         let run = programs.map(Programs::run);
-        let mut threads = Vec::with_capacity(efforts.len());
+        let (there, awaited) = mpsc::channel();
         for (index, (name, effort)) in efforts.take().into_iter().enumerate() {
             let (beside, cpus, own) = (Arc::clone(beside), cpus.to_vec(), name.clone());
-            let run = run.clone();
+            let (run, there) = (run.clone(), there.clone());
+            let mark = |run: &Arc<Elsewhere>| format!("{}best-effort-{index}", run.board().mark());
+            let mark = run.as_ref().map_or_else(String::new, mark);
             let body = move || {
-                join().map_err(|e| Error::new(format!("it cannot be put behind jobs: {e}")))?;
-                let (executed, rounds, ended) = match effort {
-                    Effort::Work(work) => {
-                        let (executed, rounds) = work_on(&*beside, work, &cpus)?;
-                        (executed, rounds, None)
-                    }
-                    Effort::Program { command, rights } => {
-                        let run = run.ok_or_else(|| Error::new("nobody looks after programs"))?;
-                        let employment = Employment {
-                            number: run.tasks() + index as u32,
-                            mark: &format!("{}best-effort-{index}", run.board().mark()),
-                            run: &*run,
-                            beside: &*beside,
-                            cpus: &cpus,
-                        };
-                        let (executed, ended) = employment.of(&command, &rights)?;
-                        (executed, 0, ended)
-                    }
-                };
-                Ok(Done {
-                    name: own,
-                    executed,
-                    rounds,
-                    ended,
-                })
+                let there = There(own, there);
+                join().map_err(|e| {
+                    there.tell(Error::new(format!("it cannot be put behind jobs: {e}")))
+                })?;
+                let employment = run.as_ref().map(|run| Employment {
+                    number: run.tasks() + index as u32,
+                    mark: &mark,
+                    run: &**run,
+                    beside: &*beside,
+                    cpus: &cpus,
+                });
+                effort.carry_out(there, &*beside, &cpus, employment.as_ref())
             };
             let thread = std::thread::Builder::new()
                 .name(name.chars().take(15).collect())
                 .stack_size(256 << 10)
                 .spawn(body)
-                .map_err(|e| {
-                    Error::new(format!("cannot start a thread for best-effort work: {e}"))
-                        .remedy(remedies::MORE_THREADS)
-                })?;
-            threads.push((name, thread));
+                .map_err(no_thread)?;
+            self.threads.push((name, thread));
         }
-        Ok(Alongside { threads })
+        drop(there);
+        all_are_there(&awaited)
     }
 
     /// Waits for the end of all of them, which comes with that of the run. What came of them, by
@@ -84,8 +94,9 @@ impl Alongside {
         let ended = self.threads.into_iter().map(|(name, thread)| {
             let done = thread.join();
             // Panics of work are caught; nothing else in it could.
-            done.unwrap_or_else(|_| Err(Error::new("its thread panicked")))
-                .map_err(|e| e.at(format!("best effort {name}")))
+            done.unwrap_or_else(|_| {
+                Err(Error::new("its thread panicked").at(format!("best effort {name}")))
+            })
         });
         let mut done = ended.collect::<Result<Vec<_>>>()?;
         done.sort_by(|a, b| a.name.cmp(&b.name));
@@ -96,6 +107,7 @@ impl Alongside {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::effort::Effort;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use workload::Work;
 
@@ -168,13 +180,19 @@ mod tests {
         assert!(error.cause().contains("panicked"), "{error}");
         let refused = || Err(io::Error::other("no right"));
         let counting = counting(&Arc::default());
-        let error = start(&run, counting, refused).unwrap().end().unwrap_err();
-        assert!(error.to_string().contains("no right"), "{error}");
+        let error = start(&run, counting, refused).unwrap_err();
+        assert!(
+            error.to_string().contains("best effort e: it cannot"),
+            "{error}"
+        );
+        assert!(error.cause().contains("no right"), "{error}");
+        assert!(run.over.load(Ordering::Acquire), "the run is told to stop");
         let program = Effort::Program {
             command: vec!["/bin/true".to_owned()],
             rights: crate::Rights::Kept,
         };
-        let error = start(&run, program, || Ok(())).unwrap().end().unwrap_err();
+        let error = start(&run, program, || Ok(())).unwrap_err();
+        assert!(error.to_string().contains("best effort e"), "{error}");
         assert!(error.cause().contains("looks after programs"), "{error}");
     }
 }

@@ -1,9 +1,14 @@
-//! A program as best-effort work: started with the first release, ended with the run.
+//! A program as best-effort work: there and held before the first release, let go with it, ended
+//! with the run.
+//!
+//! A fork keeps the memory of its process locked and has every page of it written to anew. It is
+//! over before the first release: by a thread that jobs go before, it would take as long as they
+//! leave it no time, and jobs that come to a page meanwhile would wait for it.
 
 use super::{Beside, await_release};
 use crate::kernel::{self, Thread};
 use crate::programs::ends::How;
-use crate::programs::launch::{failed, to_standard_error};
+use crate::programs::launch::{failed, give_up, spawn_held, to_standard_error};
 use crate::programs::marks::{self, MARK, Mark};
 use crate::programs::rights::{Before, Limit, Owner, Rights};
 use crate::programs::run::Run;
@@ -11,7 +16,7 @@ use model::{CpuId, Duration, Error, Result};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 /// How often it is looked whether a program has ended.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(5);
@@ -32,15 +37,12 @@ pub(super) struct Employment<'a> {
 }
 
 impl Employment<'_> {
-    /// Runs a program within the run. Its processor time, and how it ended before the run did. It
-    /// is of the class of the calling thread, which waits for it.
+    /// Starts a program and holds it before its first instruction. Its number. It is of the class of
+    /// the calling thread, which has to stay and to wait for it ([`Employment::see_to`]).
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn of(&self, words: &[String], rights: &Rights) -> Result<(Duration, Option<How>)> {
-        if !await_release(self.beside) {
-            return Ok((Duration::ZERO, None));
-        }
+    pub fn hire(&self, words: &[String], rights: &Rights) -> Result<i32> {
         let (first, arguments) = words
             .split_first()
             .ok_or_else(|| Error::new("no program is named"))?;
@@ -58,22 +60,43 @@ impl Employment<'_> {
             .env(MARK, self.mark)
             .process_group(0);
         let cpus = self.cpus.to_vec();
-        before.apply(&mut command, move || Thread::current().confine(&cpus));
-        let hired = || (self.run.hired().lock()).unwrap_or_else(PoisonError::into_inner);
-        let process = {
-            let mut hired = hired();
-            let child = command.spawn().map_err(|e| failed("start", &e))?;
-            hired.push(child.id() as i32);
-            child.id() as i32
-        };
-        let came = self.see_to(process);
-        hired().retain(|other| *other != process);
-        Ok(came)
+        before.apply(&mut command, move || {
+            Thread::current().confine(&cpus)?;
+            sys::process::trace_me()
+        });
+        let mut hired = self.hired();
+        let process = spawn_held(&mut command, words)?;
+        hired.push(process);
+        Ok(process)
     }
 
-    /// Waits until a program ends or the run does, and ends it then. Its processor time, and how it
-    /// ended before the run did.
-    fn see_to(&self, process: i32) -> (Duration, Option<How>) {
+    fn hired(&self) -> MutexGuard<'_, Vec<i32>> {
+        (self.run.hired().lock()).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a program that is held go on with the first release, waits until it ends or the run
+    /// does, and ends it then. Its processor time within the run, and how it ended before that did.
+    pub fn see_to(&self, process: i32) -> (Duration, Option<How>) {
+        let came = match await_release(self.beside) {
+            true => self.let_go(process),
+            false => {
+                give_up(process);
+                (Duration::ZERO, None)
+            }
+        };
+        self.hired().retain(|other| *other != process);
+        came
+    }
+
+    fn let_go(&self, process: i32) -> (Duration, Option<How>) {
+        let before = Duration::from_nanos(sys::clock::of_process(process));
+        kernel::kill_group(process, libc::SIGCONT);
+        let (time, how) = self.until_its_end(process);
+        (time.saturating_sub(before), how)
+    }
+
+    /// The processor time of a program, and how it ended before the run did.
+    fn until_its_end(&self, process: i32) -> (Duration, Option<How>) {
         while !self.beside.is_over() {
             if let Some((status, time)) = ended(process) {
                 let how = match libc::WIFEXITED(status) {

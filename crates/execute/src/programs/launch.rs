@@ -150,24 +150,38 @@ pub(crate) fn launch(
         }
         sys::process::trace_me()
     });
-    let child = spawn_within(TO_EXEC, &mut command, words)?;
-    let process = child.id() as i32;
+    let process = spawn_held(&mut command, words)?;
+    let program = Program::new(process, kind).inspect_err(|_| give_up(process))?;
+    Ok((process, program))
+}
+
+/// Starts a program, which between fork and exec has called [`sys::process::trace_me`], and holds
+/// it before its first instruction. Its number.
+///
+/// The calling thread has to be the one that waits for it.
+///
+/// # Errors
+/// It cannot be started, is not executed in time, or ends at once.
+pub(crate) fn spawn_held(command: &mut Command, words: &[String]) -> Result<i32> {
+    let process = spawn_within(TO_EXEC, command, words)?.id() as i32;
     // It is traced for as long as the exec takes: it stops in front of its first instruction, and
     // goes on being stopped.
     let held = waited_for(process, WaitOptions::empty())
         .and_then(|_| sys::process::leave_stopped(process))
         .and_then(|()| waited_for(process, WaitOptions::UNTRACED));
-    let done = match held {
-        Ok(status) if status.stopped() => Program::new(process, kind),
+    match held {
+        Ok(status) if status.stopped() => Ok(process),
         Ok(_) => Err(failed("hold", words, &io::Error::other("it ended at once"))),
         Err(e) => Err(failed("hold", words, &e)),
-    };
-    done.map(|program| (process, program)).inspect_err(|_| {
-        // A child of ours, which nobody has waited for as long as it was not found to have ended.
-        kernel::kill(process, libc::SIGKILL);
-        // It is gone, or will be soon; its status says nothing more.
-        let _ = waited_for(process, WaitOptions::empty());
-    })
+    }
+    .inspect_err(|_| give_up(process))
+}
+
+/// Ends a child that nobody has waited for, as it was not found to have ended.
+pub(crate) fn give_up(process: i32) {
+    kernel::kill(process, libc::SIGKILL);
+    // It is gone, or will be soon; its status says nothing more.
+    let _ = waited_for(process, WaitOptions::empty());
 }
 
 /// Starts a program, or ends it where it has not reached its exec in time.
@@ -207,9 +221,8 @@ fn spawn_within(time: Duration, command: &mut Command, words: &[String]) -> Resu
     let child = child.map_err(|e| failed("start", words, &e))?;
     if late {
         let why = format!("it was not executed within {time:?}, and was ended");
-        // It may have come through in the meantime. Its status says nothing more.
-        kernel::kill(child.id() as i32, libc::SIGKILL);
-        let _ = waited_for(child.id() as i32, WaitOptions::empty());
+        // It may have come through in the meantime.
+        give_up(child.id() as i32);
         return Err(failed("start", words, &io::Error::other(why))
             .remedy("do not stop processes that are being started"));
     }

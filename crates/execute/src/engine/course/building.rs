@@ -177,7 +177,8 @@ impl<M: Maker> Engine<M> {
         Ok(())
     }
 
-    /// Starts best-effort work, which waits for the first release.
+    /// Starts best-effort work, which waits for the first release. All pages that the forks of
+    /// programs have to be written to anew are so when memory is locked after this.
     fn start_efforts(&mut self, processors: &[CpuId]) -> Result<()> {
         let efforts = &self.settings.best_effort;
         let mut mark = String::new();
@@ -185,9 +186,8 @@ impl<M: Maker> Engine<M> {
             self.keeper.take_orphans();
             mark = format!("{}best-effort", self.team.host.board.mark());
         }
-        self.efforts =
-            RunningEfforts::start(&self.team, efforts, processors, self.common.horizon, &mark)?;
-        Ok(())
+        let horizon = self.common.horizon;
+        (self.efforts).start(&self.team, efforts, processors, horizon, &mark)
     }
 
     /// For how long a program may run at real-time priority without ever sleeping, as long as the
