@@ -308,6 +308,9 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
                 archive::write(port, &format!("{}.{kept}", call.name), &bytes).map_err(broken)?;
             }
         }
+        if let Some(seen) = crate::init::seen_by_kernel() {
+            archive::write(port, &format!("{}.ftrace", call.name), &seen).map_err(broken)?;
+        }
     }
     archive::write(port, "commands.result", results.as_bytes()).map_err(broken)
 }
