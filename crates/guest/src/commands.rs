@@ -173,7 +173,7 @@ const CALLS: [Call; 16] = [
         name: "run-programs",
         set: PROGRAMS,
         line: "run SET --engine kernel --policy g-edf --for 500ms --jobs-end clock \
-               --tolerance 6ms --trace TRACE",
+               --tolerance 2ms --trace TRACE",
         status: &[0],
         says: &["by the kernel's scheduler", "ended when it was told to"],
     },
@@ -203,7 +203,7 @@ const CALLS: [Call; 16] = [
     Call {
         name: "run-programs-end",
         set: ENDS,
-        line: "run SET --engine kernel --policy p-edf --for 60s --format json --tolerance 6ms \
+        line: "run SET --engine kernel --policy p-edf --for 60s --format json --tolerance 2ms \
                --trace TRACE",
         status: &[0],
         says: &["\"ended_by\": \"programs\"", "ended with status 0"],

@@ -98,14 +98,10 @@ s32 BPF_PROG(warmset_init_task, struct task_struct *p, struct scx_init_task_args
 	return bpf_map_update_elem(&members, &own, task, BPF_ANY) ? -ENOMEM : 0;
 }
 
-/* A thread is dead: its number may be another's soon. If it is the first one of a program that asks
- * for its jobs, those that are still to come have nothing to do.
- *
- * If it is the one that has loaded the program, its process dies, too, and with the last of its
- * threads the program; those that are in custody have to run to die.
+/* A thread is of its task no more. If it is the first one of a program that asks for its jobs, those
+ * that are still to come have nothing to do.
  */
-SEC("struct_ops/exit_task")
-void BPF_PROG(warmset_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+static void leave_task(struct task_struct *p)
 {
 	s32 own = p->pid;
 	u32 *task = bpf_map_lookup_elem(&members, &own), index = task ? at(*task) : 0;
@@ -115,6 +111,29 @@ void BPF_PROG(warmset_exit_task, struct task_struct *p, struct scx_exit_task_arg
 		call_program(index);
 	}
 	bpf_map_delete_elem(&members, &own);
+}
+
+/* A thread of a program on its way to its end gets what is left of its program's job. Behind that it
+ * is of the program no more: it goes behind all jobs, with the others, since the next job may be far
+ * away. Returns whether it is so.
+ */
+static bool leaves_to_die(u32 index, struct task_struct *p)
+{
+	if (!(p->flags & PF_EXITING) || !plan.task[at(index)].many || tasks[at(index)].current)
+		return false;
+	leave_task(p);
+	return true;
+}
+
+/* A thread is dead: its number may be another's soon.
+ *
+ * If it is the one that has loaded the program, its process dies, too, and with the last of its
+ * threads the program; those that are in custody have to run to die.
+ */
+SEC("struct_ops/exit_task")
+void BPF_PROG(warmset_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	leave_task(p);
 	if (plan.loader && p->pid == plan.loader && !over)
 		end_custody();
 }

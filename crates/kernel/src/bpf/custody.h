@@ -83,8 +83,11 @@ __noinline int ask_again(u32 index, s32 cpu)
 		return 0;
 	}
 	p = bpf_task_from_pid(plan.thread[at(index)]);
-	if (!p)
+	if (!p) {
+		/* It is on its way to its end, and has no number any more. */
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		return 0;
+	}
 	may = bpf_cpumask_test_cpu(cpu, &p->cpus_mask);
 	bpf_task_release(p);
 	if (may)
@@ -202,8 +205,10 @@ __noinline int call_in(u32 index, u32 slot)
  */
 #define LOOKS 8
 
-/* Lets the threads of tasks of a domain run that have waited for long, each on another processor;
- * where there are more of them than processors, the rest is for the next look.
+/* Lets the threads of tasks of a domain run that have waited for long, each task's on another
+ * processor; where there are more tasks than processors, the rest is for the next look. Threads of a
+ * program come in turn: the more of them wait, the sooner and the more of them at a look, so that each
+ * waits for little more than `patience`.
  */
 __noinline int let_tasks(u32 domain, u64 now)
 {
@@ -212,9 +217,12 @@ __noinline int let_tasks(u32 domain, u64 now)
 
 	bpf_for(i, 0, plan.tasks) {
 		const struct task *t = &tasks[at(i)];
+		s32 waiting;
 
-		if (t->home != domain || t->on != NONE || t->link != NONE ||
-		    now < t->began + patience || scx_bpf_dsq_nr_queued(at(i)) <= 0)
+		if (t->home != domain || t->on != NONE || t->link != NONE)
+			continue;
+		waiting = scx_bpf_dsq_nr_queued(at(i));
+		if (waiting <= 0 || now < t->began + patience / (u32)waiting)
 			continue;
 		/* Where a processor has no job, none waits for it. */
 		slot = lowest(open & free ? open & free : open);
@@ -224,6 +232,7 @@ __noinline int let_tasks(u32 domain, u64 now)
 		barrier_var(slot);
 		slot &= MAX_CPUS - 1;
 		open &= ~(1ULL << slot);
+		cpus[slot].moments = waiting / LOOKS;
 		cpus[slot].lets = at(i);
 		scx_bpf_kick_cpu(cpu_of(slot), SCX_KICK_PREEMPT);
 	}
@@ -292,7 +301,9 @@ static int on_look(void *map, u32 *key, struct timer *timer)
 	return 0;
 }
 
-/* A processor that is to let a thread run for an instant takes it. Returns whether it has. */
+/* A processor that is to let a thread run for an instant takes it, and the next one of its program when
+ * that is over. Returns whether it has.
+ */
 __noinline int let(u32 slot)
 {
 	s32 index;
@@ -303,8 +314,13 @@ __noinline int let(u32 slot)
 	cpus[slot].lets = NONE;
 	cpus[slot].lent = 1;
 	if (index >= 0 && index < MAX_TASKS && tasks[index].link == NONE &&
-	    tasks[index].on == NONE && scx_bpf_dsq_move_to_local(index))
+	    tasks[index].on == NONE && scx_bpf_dsq_move_to_local(index)) {
+		if (cpus[slot].moments) {
+			cpus[slot].moments--;
+			cpus[slot].lets = index;
+		}
 		return 1;
+	}
 	if (cpus[slot].guests) {
 		cpus[slot].guests--;
 		if (scx_bpf_dsq_move_to_local(OTHERS))

@@ -219,7 +219,7 @@ static void see_done(u32 index, const struct task_struct *p)
 	u32 seen;
 	s32 more;
 
-	if (!word || p->tgid != plan.thread[at(index)])
+	if (!word || !p->mm || p->tgid != plan.thread[at(index)])
 		return;
 	if (bpf_probe_read_user(&seen, sizeof(seen), (void *)(unsigned long)word))
 		return;

@@ -53,11 +53,16 @@ struct signal_struct {
 	unsigned int flags;
 };
 
+struct mm_struct;
+
 struct task_struct {
 	unsigned int __state;
+	unsigned int flags;
 	int pid;
 	int tgid;
 	struct signal_struct *signal;
+	/* Its memory, which it gives back on its way to its end. */
+	struct mm_struct *mm;
 	/* Where it may run, whatever holds it on one processor for a moment (`cpus_ptr`). */
 	struct cpumask cpus_mask;
 	unsigned short migration_disabled;
@@ -122,6 +127,9 @@ struct sched_ext_ops {
 
 /* Of the flags of a process: it is on its way to its end. */
 #define SIGNAL_GROUP_EXIT 4
+
+/* Of the flags of a thread: it is on its way to its end. */
+#define PF_EXITING 4
 
 /* The state of a thread that does not wait for anything. */
 #define TASK_RUNNING 0

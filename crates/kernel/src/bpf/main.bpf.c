@@ -107,7 +107,7 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
 		return;
 	}
-	if (index < 0 || index >= MAX_TASKS) {
+	if (index < 0 || index >= MAX_TASKS || leaves_to_die(index, p)) {
 		bool takes_events = is_behind(p);
 
 		scx_bpf_dsq_insert(p, takes_events ? BEHIND : OTHERS, SCX_SLICE_DFL, enq_flags);

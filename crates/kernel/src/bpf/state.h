@@ -170,13 +170,14 @@ struct cpu {
 	s32 interrupted;
 	/* The task whose thread it is to let run for an instant; NONE. */
 	s32 lets;
+	/* How many more of its threads than one. */
+	u32 moments;
 	/* How many of the others it is to let run before its job. */
 	u32 guests;
 	/* It has taken one that it is to let run, which does not run yet. */
 	u32 lent;
 	/* Whom it takes first where it has no job: changes each time. */
 	u32 turn;
-	u32 reserved;
 };
 
 struct domain {
