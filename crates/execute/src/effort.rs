@@ -1,9 +1,9 @@
 //! Best-effort work: ordinary threads and programs on the processors of a run, in the time that
 //! jobs leave.
 //!
-//! It is there before the first release, begins with it, and ends with the run. How much it got done is measured: its
-//! processor time, and how often a thread did its work. Nothing is decided about it: the kernel
-//! shares what is left among all that is ordinary.
+//! It is there before the first release, begins with it, and ends with the run. How much it got
+//! done is measured: its processor time, and how often a thread did its work. Nothing is decided
+//! about it: the kernel shares what is left among all that is ordinary.
 
 mod alongside;
 mod program;
@@ -283,8 +283,8 @@ fn await_release(beside: &dyn Beside) -> bool {
     false
 }
 
-/// Does work again and again within a run: its processor time, and how often it was done; `None`: it
-/// panicked.
+/// Does work again and again within a run: its processor time, and how often it was done; `None`:
+/// it panicked.
 fn work_on(beside: &dyn Beside, mut work: Box<dyn Work>) -> Option<(Duration, u64)> {
     let all = AssertUnwindSafe(|| {
         let has_begun = await_release(beside);

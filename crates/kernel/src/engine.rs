@@ -121,8 +121,9 @@ impl<'a> Scene<'a> {
         let loaded = Loaded::load(settings)?;
         loaded.set_plan(&plan)?;
         let shared = Arc::new(Shared::new(&plan, loaded.pages()?, settings, works.len()));
-        let workers = start_all(&shared, set, works)?;
+        // Before the workers, which wait for each other, and for good where this fails.
         company.start_efforts(&shared, &settings.best_effort, &plan.cpus)?;
+        let workers = start_all(&shared, set, works)?;
         // After the last fork, which has every page written to anew: that is done here.
         let memory = realtime::lock_memory();
         if let Err(e) = &memory {

@@ -19,8 +19,8 @@ pub struct Alongside {
 
 impl Alongside {
     /// Starts all of them, and waits until programs are there and held: what is done begins with
-    /// the first release. `join` makes the calling thread, and what it starts, one of those that get
-    /// what jobs leave. `programs`: those of the run, where one of them is a program.
+    /// the first release. `join` makes the calling thread, and what it starts, one of those that
+    /// get what jobs leave. `programs`: those of the run, where one of them is a program.
     ///
     /// # Errors
     /// One of them is a program, and nobody looks after any, or it cannot be started; no thread can
@@ -98,7 +98,9 @@ impl Alongside {
                 Err(Error::new("its thread panicked").at(format!("best effort {name}")))
             })
         });
-        let mut done = ended.collect::<Result<Vec<_>>>()?;
+        // All of them, whatever the first one says.
+        let ended: Vec<Result<Done>> = ended.collect();
+        let mut done = ended.into_iter().collect::<Result<Vec<_>>>()?;
         done.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(done)
     }

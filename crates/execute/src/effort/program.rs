@@ -29,16 +29,16 @@ pub(super) struct Employment<'a> {
     pub beside: &'a dyn Beside,
     /// Its number among the run's programs: behind those of tasks.
     pub number: u32,
-    /// What it and its descendants carry in their environments; each has its own, as what is left of
-    /// one that has ended is killed.
+    /// What it and its descendants carry in their environments; each has its own, as what is left
+    /// of one that has ended is killed.
     pub mark: &'a str,
     /// The processors that it is kept on.
     pub cpus: &'a [CpuId],
 }
 
 impl Employment<'_> {
-    /// Starts a program and holds it before its first instruction. Its number. It is of the class of
-    /// the calling thread, which has to stay and to wait for it ([`Employment::see_to`]).
+    /// Starts a program and holds it before its first instruction. Its number. It is of the class
+    /// of the calling thread, which has to stay and to wait for it ([`Employment::see_to`]).
     ///
     /// # Errors
     /// It cannot be started.
@@ -65,6 +65,10 @@ impl Employment<'_> {
             sys::process::trace_me()
         });
         let mut hired = self.hired();
+        // Another one may have taken its time, and the run have ended for that.
+        if self.beside.is_over() {
+            return Err(Error::new("the run is over before it begins"));
+        }
         let process = spawn_held(&mut command, words)?;
         hired.push(process);
         Ok(process)

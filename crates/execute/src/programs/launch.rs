@@ -164,17 +164,24 @@ pub(crate) fn launch(
 /// It cannot be started, is not executed in time, or ends at once.
 pub(crate) fn spawn_held(command: &mut Command, words: &[String]) -> Result<i32> {
     let process = spawn_within(TO_EXEC, command, words)?.id() as i32;
+    let broken = |e: &io::Error| {
+        give_up(process);
+        failed("hold", words, e)
+    };
     // It is traced for as long as the exec takes: it stops in front of its first instruction, and
     // goes on being stopped.
-    let held = waited_for(process, WaitOptions::empty())
-        .and_then(|_| sys::process::leave_stopped(process))
-        .and_then(|()| waited_for(process, WaitOptions::UNTRACED));
-    match held {
-        Ok(status) if status.stopped() => Ok(process),
-        Ok(_) => Err(failed("hold", words, &io::Error::other("it ended at once"))),
-        Err(e) => Err(failed("hold", words, &e)),
-    }
-    .inspect_err(|_| give_up(process))
+    let stopped = |options| {
+        let status = waited_for(process, options).map_err(|e| broken(&e))?;
+        // Else it was waited for, and its number is another's soon.
+        match status.stopped() {
+            true => Ok(()),
+            false => Err(failed("hold", words, &io::Error::other("it ended at once"))),
+        }
+    };
+    stopped(WaitOptions::empty())?;
+    sys::process::leave_stopped(process).map_err(|e| broken(&e))?;
+    stopped(WaitOptions::UNTRACED)?;
+    Ok(process)
 }
 
 /// Ends a child that nobody has waited for, as it was not found to have ended.
@@ -232,20 +239,26 @@ fn spawn_within(time: Duration, command: &mut Command, words: &[String]) -> Resu
 /// What a program could not be done to, and why.
 pub(crate) fn failed(what: &str, command: &[String], e: &io::Error) -> Error {
     let program = command.first().map_or("", String::as_str);
-    let error = Error::new(format!("cannot {what} `{program}`: {e}"));
-    match e.kind() {
-        io::ErrorKind::NotFound => error.remedy(
-            "write its path, relative to the directory that the run is started in, or a name in PATH",
-        ),
-        io::ErrorKind::PermissionDenied => error.remedy("make it executable for the user that it runs as"),
-        _ if e.raw_os_error() == Some(libc::EAGAIN) => error.remedy(
-            "there are too many processes: see `ulimit -u` of this user, and `pids.max` of the control group",
-        ),
-        _ if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-            error.remedy("too many files are open: see `ulimit -n`")
+    Error::new(format!("cannot {what} `{program}`: {e}")).remedy(remedy(e))
+}
+
+fn remedy(e: &io::Error) -> &'static str {
+    match e.raw_os_error() {
+        Some(libc::ENOENT) => {
+            "write its path, relative to the directory in which the run is started, or a name in PATH"
         }
-        _ if e.raw_os_error() == Some(libc::ENOMEM) => error.remedy("there is no memory left for it"),
-        _ => error.remedy("start it by hand once, in the same place"),
+        Some(libc::EPERM) => {
+            "the system forbids to trace it, by which it is held until the run begins (see \
+             `sysctl kernel.yama.ptrace_scope`), or to give it the rights of its user"
+        }
+        Some(libc::EACCES) => "make it executable for the user that it runs as",
+        Some(libc::EAGAIN) => {
+            "there are too many processes: see `ulimit -u` of this user, and `pids.max` of the \
+             control group"
+        }
+        Some(libc::EMFILE | libc::ENFILE) => "too many files are open: see `ulimit -n`",
+        Some(libc::ENOMEM) => "there is no memory left for it",
+        _ => "start it by hand once, in the same place",
     }
 }
 
