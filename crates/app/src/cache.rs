@@ -3,7 +3,6 @@
 pub mod coloring;
 pub mod combined;
 pub mod estimate;
-mod lab;
 pub mod matrix;
 pub mod multicore;
 pub mod sets;
@@ -16,10 +15,9 @@ pub use cache::tlb::Size as TlbSize;
 pub use told::{Colors, Level, Memory, Misses, Simulated, TlbLevel, Waited, Windows};
 
 use crate::{On, provenance};
-use cache::{Case, Coloring, Memory as Frames, Pages, Shape, Simulation, Timed, trace};
-use model::strategy::{Indexing, Price};
+use cache::{Coloring, Memory as Frames, Pages, Shape, Simulation, trace};
 use model::watch::Watch;
-use model::{Bytes, Duration, Error, Platform, Result};
+use model::{Bytes, Error, Result};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -96,8 +94,6 @@ impl Options {
 
 /// So many accesses go by between two looks at the watch.
 const CHUNK: u64 = 1 << 16;
-/// Bytes of a page where the platform names none.
-const USUAL_PAGE: u64 = 4096;
 
 /// Sends every access of a trace through the caches.
 ///
@@ -107,7 +103,7 @@ const USUAL_PAGE: u64 = 4096;
 pub fn simulate(options: &Options, watch: &dyn Watch) -> Result<Simulated> {
     let platform = options.on.platform()?;
     let shape = Shape::of(&platform)?;
-    let page = page_of(&platform);
+    let page = cache::page_of(&platform);
     let pages = place(options, &shape, page)?;
     let mut simulation = Simulation::new(shape, options.rules, pages, options.seed)?;
     if let Some(size) = options.tlb.or(platform.tlb.map(TlbSize::from)) {
@@ -205,7 +201,7 @@ fn open(name: &str) -> Result<(Box<dyn Read>, Option<u64>)> {
 fn place(options: &Options, shape: &Shape, page: u64) -> Result<Pages> {
     let frames = options.memory.get() / page;
     let colored = |coloring, colors: &model::Colors| {
-        let number = number_of_colors(shape, page)?;
+        let number = shape.colors(page)?;
         let memory = Frames::new(coloring, frames, number).map_err(|e| e.at("--memory"))?;
         Pages::colored(page, memory, colors.iter().collect())
     };
@@ -216,45 +212,4 @@ fn place(options: &Options, shape: &Shape, page: u64) -> Result<Pages> {
         Placement::Free(colors) => colored(Coloring::Free, colors),
     };
     placed.map_err(|e| e.at("--pages"))
-}
-
-/// Bytes of the smallest page of a platform.
-pub(crate) fn page_of(platform: &Platform) -> u64 {
-    let smallest = platform.page_sizes.first();
-    smallest.map_or(USUAL_PAGE, |size| size.get())
-}
-
-/// The outermost cache that has colors, by its place in the shape.
-fn colored(shape: &Shape, page: u64) -> Option<usize> {
-    shape.parts.iter().rposition(|part| {
-        let way = part.sets as u64 * u64::from(shape.line);
-        part.indexing == Indexing::Physical && way > page && way.is_multiple_of(page)
-    })
-}
-
-/// How many colors it has.
-fn number_of_colors(shape: &Shape, page: u64) -> Result<u64> {
-    let part = colored(shape, page).ok_or_else(|| {
-        Error::new("no cache of the platform has colors: a way of each is at most a page")
-            .remedy("choose another platform, or `--pages random`")
-    })?;
-    Ok(shape.parts[part].sets as u64 * u64::from(shape.line) / page)
-}
-
-/// How much time has passed between two states of a machine.
-fn between(before: &Timed, after: &Timed) -> Price {
-    let passed = |case: Case| after.elapsed(case).saturating_sub(before.elapsed(case));
-    Price {
-        optimistic: passed(Case::Best),
-        pessimistic: passed(Case::Worst),
-    }
-}
-
-/// How many times as long one takes as the other, in the best case and in the worst.
-fn ratios(most: Price, least: Price) -> [f64; 2] {
-    let ratio = |most: Duration, least: Duration| most.nanos() as f64 / least.nanos() as f64;
-    [
-        ratio(most.optimistic, least.optimistic),
-        ratio(most.pessimistic, least.pessimistic),
-    ]
 }

@@ -31,6 +31,6 @@ pub use counts::{Counts, MemoryCounts};
 pub use hierarchy::{Hierarchy, Outcome, Port};
 pub use pages::{Coloring, Memory, Pages};
 pub use pycachesim::Pycachesim;
-pub use shape::Shape;
+pub use shape::{Shape, page_of};
 pub use simulation::{Rules, Simulation};
 pub use timed::{Case, Timed};

@@ -58,7 +58,36 @@ pub struct Shape {
     pub assumed: Vec<String>,
 }
 
+/// Bytes of a page where a platform names none.
+const USUAL_PAGE: u64 = 4096;
+
+/// Bytes of the smallest page of a platform.
+pub fn page_of(platform: &Platform) -> u64 {
+    let smallest = platform.page_sizes.first();
+    smallest.map_or(USUAL_PAGE, |size| size.get())
+}
+
 impl Shape {
+    /// The outermost cache that has colors with pages of so many bytes, by its place in `parts`.
+    pub fn colored(&self, page: u64) -> Option<usize> {
+        self.parts.iter().rposition(|part| {
+            let way = part.sets as u64 * u64::from(self.line);
+            part.indexing == Indexing::Physical && way > page && way.is_multiple_of(page)
+        })
+    }
+
+    /// How many colors that has.
+    ///
+    /// # Errors
+    /// No cache has any.
+    pub fn colors(&self, page: u64) -> Result<u64> {
+        let part = self.colored(page).ok_or_else(|| {
+            Error::new("no cache of the platform has colors: a way of each is at most a page")
+                .remedy("choose another platform, or `--pages random`")
+        })?;
+        Ok(self.parts[part].sets as u64 * u64::from(self.line) / page)
+    }
+
     /// The caches of a platform.
     ///
     /// # Errors

@@ -2,14 +2,16 @@
 //! what scheduling costs (002 §5.1).
 //!
 //! [`short`] are short tasks that are activated after a flood of the cache, [`slices`] a long one
-//! that is interrupted, [`combined`] both at once. [`prepared`] is what they stand on: colors and
-//! memory of them; [`flood`] is the flooder. [`multicore`] are periodic tasks on all processors, on
-//! the engine in real time. [`overheads`] is what scheduling costs there.
+//! that is interrupted, [`combined`] both at once; [`modeled`] has all three in a model of 001's
+//! machines. [`prepared`] is what they stand on: colors and memory of them; [`flood`] is the
+//! flooder. [`multicore`] are periodic tasks on all processors, on the engine in real time.
+//! [`overheads`] is what scheduling costs there.
 
 #![forbid(unsafe_code)]
 
 pub mod combined;
 pub mod flood;
+pub mod modeled;
 pub mod multicore;
 pub mod overheads;
 pub mod prepared;

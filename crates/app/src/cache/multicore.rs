@@ -118,9 +118,9 @@ pub fn run(options: &Options, watch: &dyn Watch) -> Result<Compared> {
     crate::workers()?;
     let platform = options.on.platform()?;
     let shape = Shape::of(&platform)?;
-    let page = super::page_of(&platform);
+    let page = cache::page_of(&platform);
     let lab = Lab {
-        colors: super::number_of_colors(&shape, page)?,
+        colors: shape.colors(page)?,
         shape,
         page,
         platform: &platform,

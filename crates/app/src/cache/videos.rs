@@ -80,7 +80,7 @@ pub fn run(options: &Options, watch: &dyn Watch) -> Result<Decoded> {
     let run = |videos: u32, policy: &str| -> Result<[Duration; 2]> {
         let set = decoders(videos)?;
         let shape = Shape::of(&platform)?;
-        let page = super::page_of(&platform);
+        let page = cache::page_of(&platform);
         let how = Caches {
             passes: PASSES,
             fresh: true,

@@ -127,7 +127,7 @@ impl Profiled {
 /// accesses.
 pub fn cached(set: &TaskSet, platform: &Platform, how: Caches, seed: u64) -> Result<Cached> {
     let shape = Shape::of(platform)?;
-    let page = crate::cache::page_of(platform);
+    let page = cache::page_of(platform);
     in_shape(set, shape, page, how, seed)
 }
 

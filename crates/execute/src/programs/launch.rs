@@ -245,7 +245,7 @@ pub(crate) fn failed(what: &str, command: &[String], e: &io::Error) -> Error {
 fn remedy(e: &io::Error) -> &'static str {
     match e.raw_os_error() {
         Some(libc::ENOENT) => {
-            "write its path, relative to the directory in which the run is started, or a name in PATH"
+            "write its path, from the directory in which the run is started, or a name in PATH"
         }
         Some(libc::EPERM) => {
             "the system forbids to trace it, by which it is held until the run begins (see \

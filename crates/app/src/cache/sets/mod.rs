@@ -123,7 +123,7 @@ pub fn run(options: &Options, watch: &dyn Watch) -> Result<Compared> {
     let platform = options.on.platform()?;
     let lab = Lab {
         shape: Shape::of(&platform)?,
-        page: super::page_of(&platform),
+        page: cache::page_of(&platform),
         platform: &platform,
         options,
     };

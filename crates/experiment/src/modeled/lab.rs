@@ -1,18 +1,17 @@
 //! A machine of 001 in the model: where pages of tasks lie by color, and a flooder that uses the
 //! caches before a task or between its slices (001 §5.1).
 
-use crate::On;
-use cache::{Coloring, Kind, Memory, Pages, Shape, Timed};
+use cache::{Coloring, Kind, Memory, Pages, Shape, Timed, page_of};
 use model::strategy::{Replacement, Writing};
-use model::{Color, CpuId, Error, Result};
+use model::{Color, CpuId, Error, Platform, Result};
 
 /// Bytes of a word of code.
 const WORD: u32 = 4;
 
 /// A platform with a colored cache.
-pub(super) struct Lab {
+pub struct Lab {
     /// Its name.
-    pub(super) platform: String,
+    pub platform: String,
     pub(super) page: u64,
     /// Colors of its outermost cache that has some, and the pages that a color holds.
     pub(super) colors: u64,
@@ -58,24 +57,33 @@ impl Lab {
     ///
     /// # Errors
     /// The platform's caches cannot be modelled, or have no colors.
-    pub(super) fn of(on: &On, write: Option<Writing>) -> Result<Self> {
-        let mut platform = on.platform()?;
+    pub fn of(mut platform: Platform, write: Option<Writing>) -> Result<Self> {
         if write.is_some() {
             for cache in &mut platform.caches {
                 cache.strategy.write = write;
             }
         }
         let shape = Shape::of(&platform)?;
-        let page = super::page_of(&platform);
-        let colors = super::number_of_colors(&shape, page)?;
+        let page = page_of(&platform);
+        let colors = shape.colors(page)?;
         Ok(Lab {
-            ways: super::colored(&shape, page).map_or(1, |at| shape.parts[at].ways as u64),
+            ways: shape
+                .colored(page)
+                .map_or(1, |at| shape.parts[at].ways as u64),
             cpu: shape.cpus[0],
             platform: platform.name,
             page,
             colors,
             shape,
         })
+    }
+
+    /// Caches whose write-backs are free, since the platform has no price for them.
+    ///
+    /// # Errors
+    /// A cache has no price `fill`.
+    pub fn unpriced(&self) -> Result<Vec<String>> {
+        Ok(self.machine()?.unpriced().map(str::to_owned).collect())
     }
 
     /// Its first processor, with empty caches.
@@ -190,10 +198,9 @@ impl Lab {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Choice;
 
     fn lab(platform: &str) -> Lab {
-        Lab::of(&On::Platform(Choice::Named(platform.to_owned())), None).unwrap()
+        Lab::of(Platform::builtin(platform).unwrap(), None).unwrap()
     }
 
     /// What is spared stays in the second level, what is flooded leaves both, and lines that others
