@@ -204,7 +204,7 @@ impl There {
     }
 
     /// It waits.
-    fn is_there(self) -> String {
+    fn arrive(self) -> String {
         self.0
     }
 }
@@ -240,7 +240,7 @@ impl Effort {
                 Thread::current().confine(cpus).map_err(|e| {
                     there.tell(Error::new(format!("cannot be kept on its processors: {e}")))
                 })?;
-                let name = there.is_there();
+                let name = there.arrive();
                 match work_on(beside, work) {
                     Some((executed, rounds)) => Ok(Done {
                         name,
@@ -258,7 +258,7 @@ impl Effort {
                     .ok_or_else(|| Error::new("nobody looks after programs"))
                     .and_then(|by| Ok((by, by.hire(&command, &rights)?)));
                 let (by, process) = hired.map_err(|e| there.tell(e))?;
-                let name = there.is_there();
+                let name = there.arrive();
                 let (executed, ended) = by.see_to(process);
                 Ok(Done {
                     name,
