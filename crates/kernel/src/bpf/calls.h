@@ -106,6 +106,7 @@ int warmset_quantum(struct request *request)
 	seen[bounded(domain)].now = now;
 	bpf_spin_unlock(&lock->lock);
 	first = lowest(plan.domain[bounded(domain)].cpus);
+	look_for_lost(domain, now);
 	tell_fresh(domain, now);
 	/* Until `warmset_choose` it is on its way to the first one. */
 	tell(now, first, OVERHEAD_BEGIN, NO_TASK, 0, IPI_LATENCY, 0);

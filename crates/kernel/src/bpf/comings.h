@@ -25,6 +25,7 @@ s32 BPF_PROG(warmset_init)
 		cpus[i % MAX_CPUS].due = NONE;
 		cpus[i % MAX_CPUS].interrupted = NONE;
 		cpus[i % MAX_CPUS].lets = NONE;
+		cpus[i % MAX_CPUS].missed = NONE;
 	}
 	bpf_for(i, 0, plan.tasks) {
 		s32 error = scx_bpf_create_dsq(at(i), NONE);

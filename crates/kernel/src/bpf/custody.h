@@ -256,6 +256,39 @@ __noinline int let_others(u32 domain)
 	return 0;
 }
 
+/* A processor that sleeps for so long beside its job does not come back. */
+#define LOST 300000000
+
+/* Looks for processors of a domain that sleep although a job that is linked to them can run. One that
+ * is going offline the kernel asks for nothing any more, and says so only after a grace period of RCU,
+ * for which that job may be what is waited for: nothing would go on until the run is over. So the
+ * run ends, as it does when the kernel says it.
+ */
+__noinline int look_for_lost(u32 domain, u64 now)
+{
+	static char format[] = "processor %llu does not take task %llu: it may be going offline";
+	u32 slot;
+
+	for_bits(slot, domains[bounded(domain)].linked) {
+		s32 index = cpus[slot].link;
+
+		if (index < 0 || index >= MAX_TASKS || !cpus[slot].asleep ||
+		    tasks[at(index)].on != NONE || scx_bpf_dsq_nr_queued(at(index)) <= 0) {
+			cpus[slot].missed = NONE;
+		} else if (cpus[slot].missed != index) {
+			cpus[slot].missed = index;
+			cpus[slot].missed_at = now;
+			scx_bpf_kick_cpu(cpu_of(slot), SCX_KICK_PREEMPT);
+		} else if (now > cpus[slot].missed_at + LOST) {
+			u64 words[] = { cpu_of(slot), index + 1 };
+
+			scx_bpf_error_bstr(format, words, sizeof(words));
+			break;
+		}
+	}
+	return 0;
+}
+
 /* No task is held back any more. */
 __noinline int end_custody(void)
 {
@@ -296,6 +329,7 @@ static int on_look(void *map, u32 *key, struct timer *timer)
 	}
 	let_tasks(domain, now);
 	let_others(domain);
+	look_for_lost(domain, now);
 	bpf_timer_start(&timer->timer, plan.origin + now + patience / LOOKS,
 			BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 	return 0;

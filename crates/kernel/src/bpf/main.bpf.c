@@ -53,8 +53,8 @@ extern void bpf_task_release(struct task_struct *p) __ksym;
 #include "decide.h"
 #include "trigger.h"
 #include "jobs.h"
-#include "releases.h"
 #include "custody.h"
+#include "releases.h"
 #include "calls.h"
 #include "programs.h"
 #include "comings.h"
@@ -493,7 +493,11 @@ void BPF_PROG(warmset_update_idle, s32 cpu, bool idle)
 {
 	s32 slot = slot_of(cpu);
 
-	if (slot >= 0 && slot < MAX_CPUS && idle)
+	if (slot < 0 || slot >= MAX_CPUS)
+		return;
+	cpus[slot].asleep = idle;
+	cpus[slot].missed = NONE;
+	if (idle)
 		rest(slot);
 }
 

@@ -144,6 +144,7 @@ static int on_release(void *map, u32 *key, struct timer *timer)
 	tell_servers(domain, now);
 	tell_fresh(domain, now);
 	call(changed);
+	look_for_lost(domain, now);
 	if (d->next != NEVER)
 		bpf_timer_start(&timer->timer, plan.origin + d->next,
 				BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);

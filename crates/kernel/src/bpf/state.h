@@ -178,6 +178,11 @@ struct cpu {
 	u32 lent;
 	/* Whom it takes first where it has no job: changes each time. */
 	u32 turn;
+	/* It has nothing to do, as the kernel says. */
+	u32 asleep;
+	/* The task that it was seen not to take, and when. */
+	s32 missed;
+	u64 missed_at;
 };
 
 struct domain {
