@@ -207,7 +207,7 @@ sanitize:
 ## The engine in the kernel, tried in guests under QEMU: minutes. Kernel and tools are fetched into
 ## target/kernel and not installed. make test-kernel CASES=short, or a file of cases; FAULTS="100 7"
 test-kernel:
-	CARGO="$(CARGO)" FAULTS="$(FAULTS)" sh crates/kernel/guest/test.sh target/kernel $(CASES)
+	CARGO="$(CARGO)" FAULTS="$(FAULTS)" CALLS="$(CALLS)" sh crates/kernel/guest/test.sh target/kernel $(CASES)
 
 ## The program for the kernel, compiled anew by the fetched clang: after its source was changed.
 kernel-program:

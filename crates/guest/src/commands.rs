@@ -21,6 +21,8 @@ use std::time::Instant;
 
 /// Where it is, if the guest was given it.
 const WARMSET: &str = "/warmset";
+/// Which one call is made instead of all, and how often: `NAME TIMES`.
+const ASKED: &str = "/calls";
 
 /// A call of it, what its exit status is to be, and what it is to say.
 struct Call {
@@ -289,27 +291,27 @@ pub(crate) fn all(look: &Look, port: &mut impl Write) -> Result<()> {
     crate::init::mount_tracefs()?;
     serve_colors()?;
     let mut results = String::new();
-    for call in &CALLS {
+    for (name, call) in asked()? {
         std::thread::sleep(crate::init::BEFORE);
         let begun = Instant::now();
-        let said = one(call).and_then(|()| look.again());
+        let said = one(&name, call).and_then(|()| look.again());
         let line = match said {
-            Ok(()) => format!("{} well", call.name),
-            Err(e) => format!("{} BAD {e}", call.name),
+            Ok(()) => format!("{name} well"),
+            Err(e) => format!("{name} BAD {e}"),
         };
         println!("guest: warmset: {line} in {:.1?}", begun.elapsed());
         results += &line;
         results.push('\n');
         for (file, kept) in [
-            (trace_of(call), "wtrace"),
-            (format!("{}/overheads.json", directory_of(call)), "json"),
+            (trace_of(&name), "wtrace"),
+            (format!("{}/overheads.json", directory_of(&name)), "json"),
         ] {
             if let Ok(bytes) = fs::read(file) {
-                archive::write(port, &format!("{}.{kept}", call.name), &bytes).map_err(broken)?;
+                archive::write(port, &format!("{name}.{kept}"), &bytes).map_err(broken)?;
             }
         }
         if let Some(seen) = crate::init::seen_by_kernel() {
-            archive::write(port, &format!("{}.ftrace", call.name), &seen).map_err(broken)?;
+            archive::write(port, &format!("{name}.ftrace"), &seen).map_err(broken)?;
         }
     }
     archive::write(port, "commands.result", results.as_bytes()).map_err(broken)
@@ -348,18 +350,43 @@ fn serve_colors() -> Result<()> {
     Ok(())
 }
 
-fn trace_of(call: &Call) -> String {
-    format!("/out/{}.wtrace", call.name)
+/// The calls that are made, each with the name of its files.
+///
+/// # Errors
+/// Another one is asked for, or it is not said how often.
+fn asked() -> Result<Vec<(String, &'static Call)>> {
+    let Ok(text) = fs::read_to_string(ASKED) else {
+        return Ok(CALLS.iter().map(|c| (c.name.to_owned(), c)).collect());
+    };
+    repeated(&text)
 }
 
-fn directory_of(call: &Call) -> String {
-    format!("/out/{}", call.name)
+fn repeated(text: &str) -> Result<Vec<(String, &'static Call)>> {
+    let found = || {
+        let (name, times) = text.trim().split_once(' ')?;
+        let call = CALLS.iter().find(|call| call.name == name)?;
+        let times: usize = times.parse().ok()?;
+        Some((1..=times).map(move |time| (format!("{name}-{time}"), call)))
+    };
+    match found() {
+        Some(calls) => Ok(calls.collect()),
+        None => Err(Error::new(format!("`{}` names no call", text.trim()))
+            .remedy("write `NAME TIMES`, such as `run-best-effort 40`")),
+    }
 }
 
-fn one(call: &Call) -> Result<()> {
-    let set = format!("/out/{}.toml", call.name);
+fn trace_of(name: &str) -> String {
+    format!("/out/{name}.wtrace")
+}
+
+fn directory_of(name: &str) -> String {
+    format!("/out/{name}")
+}
+
+fn one(name: &str, call: &Call) -> Result<()> {
+    let set = format!("/out/{name}.toml");
     if !call.set.is_empty() {
-        let line = format!("{} g-edf 1s {}", call.name, call.set);
+        let line = format!("{name} g-edf 1s {}", call.set);
         let mut text = match call.set.contains("[[task]]") {
             true => call.set.to_owned(),
             false => {
@@ -374,8 +401,8 @@ fn one(call: &Call) -> Result<()> {
     }
     let words = call.line.split_whitespace().map(|word| match word {
         "SET" | "EFFORTS" => set.clone(),
-        "TRACE" => trace_of(call),
-        "OUT" => directory_of(call),
+        "TRACE" => trace_of(name),
+        "OUT" => directory_of(name),
         "COLORS" => COLORS.to_owned(),
         "DOOR" => DOOR.to_owned(),
         word => word.to_owned(),
@@ -389,7 +416,7 @@ fn one(call: &Call) -> Result<()> {
     joins.map_or(Ok(()), programs::end_joining)?;
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     for line in said.lines().filter(|line| line.starts_with(LATENCY)) {
-        println!("guest: warmset: {}: {line}", call.name);
+        println!("guest: warmset: {name}: {line}");
     }
     let code = output.status.code().unwrap_or(-1);
     if !call.status.contains(&code) {
@@ -399,5 +426,21 @@ fn one(call: &Call) -> Result<()> {
     match call.says.iter().find(|words| !said.contains(**words)) {
         Some(words) => Err(Error::new(format!("it does not say `{words}`: {said}"))),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_call_can_be_made_often() {
+        let names =
+            |text| repeated(text).map(|all| all.into_iter().map(|(name, _)| name).collect());
+        let twice: Vec<String> = names("run-auto 2\n").unwrap();
+        assert_eq!(twice, ["run-auto-1", "run-auto-2"]);
+        for bad in ["", "run-auto", "run-auto x", "run 2"] {
+            assert!(repeated(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -3,7 +3,8 @@
 # compares it with the one that is in the source, boots a guest, runs cases, calls of the command and
 # rounds of faults there, and judges the traces that come out.
 # Usage: sh crates/kernel/guest/test.sh [DIRECTORY] [full|short|CASES]; CARGO names another cargo,
-# FAULTS other rounds than usual, `COUNT SEED`. `full`, which is meant where nothing is said,
+# FAULTS other rounds than usual, `COUNT SEED [FIRST TIMES]`; with a file of cases, which may be empty,
+# CALLS one call of the command and how often, such as `run-best-effort 40`. `full`, which is meant where nothing is said,
 # compares five sets of each policy with the simulator and boots the 24 processors of 002 and 003,
 # too. Where something is missing it says `kernel: not run` with the reason, and ends with status 0.
 set -eu
@@ -38,8 +39,13 @@ fi
 step "building what runs in the guest"
 # The command is called in the full form alone: the others need not wait until it is built again.
 programs=warmset-guest
-[ "$which" = full ] && programs="$programs warmset"
-[ "$which" = full ] && what=all || what=init
+what=init
+case $which in
+full) what=all ;;
+short) ;;
+*) [ -z "${CALLS:-}" ] || what=all ;;
+esac
+[ "$what" = all ] && programs="$programs warmset"
 sh "$here/build.sh" "$fetched" "$what" >"$fetched/build.log" 2>&1 ||
     { cat "$fetched/build.log"; exit 1; }
 built=$(tail -1 "$fetched/build.log")
@@ -95,7 +101,13 @@ full)
     try xeon "$here/cases-xeon" "" xeon "$@"
     ;;
 short) try short "$here/cases-short" "${FAULTS:-15 1}" "" "$@" ;;
-*) try four "$which" "${FAULTS:-}" "" "$@" ;;
+*)
+    if [ "$what" = all ]; then
+        echo "$CALLS" >"$fetched/calls"
+        set -- "$@" "warmset=$fetched/warmset" "calls=$fetched/calls"
+    fi
+    try four "$which" "${FAULTS:-}" "" "$@"
+    ;;
 esac
 [ "$status" -eq 0 ] && step "all is well" || step "something is wrong"
 exit "$status"
