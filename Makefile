@@ -205,7 +205,8 @@ sanitize:
 		-p warmset-sys -p warmset-task -p warmset-machine -p warmset-partition --lib
 
 ## The engine in the kernel, tried in guests under QEMU: minutes. Kernel and tools are fetched into
-## target/kernel and not installed. make test-kernel CASES=short, or a file of cases; FAULTS="100 7"
+## target/kernel and not installed. make test-kernel CASES=short, or a file of cases; FAULTS="100 7",
+## and with such a file CALLS="run-auto 5".
 test-kernel:
 	CARGO="$(CARGO)" FAULTS="$(FAULTS)" CALLS="$(CALLS)" sh crates/kernel/guest/test.sh target/kernel $(CASES)
 

@@ -3,10 +3,11 @@
 # compares it with the one that is in the source, boots a guest, runs cases, calls of the command and
 # rounds of faults there, and judges the traces that come out.
 # Usage: sh crates/kernel/guest/test.sh [DIRECTORY] [full|short|CASES]; CARGO names another cargo,
-# FAULTS other rounds than usual, `COUNT SEED [FIRST TIMES]`; with a file of cases, which may be empty,
-# CALLS one call of the command and how often, such as `run-best-effort 40`. `full`, which is meant where nothing is said,
-# compares five sets of each policy with the simulator and boots the 24 processors of 002 and 003,
-# too. Where something is missing it says `kernel: not run` with the reason, and ends with status 0.
+# FAULTS other rounds than usual, `COUNT SEED [FIRST TIMES]`; with a file of cases, which may be
+# empty, CALLS one call of the command and how often, such as `run-best-effort 40`. `full`, which
+# is meant where nothing is said, compares five sets of each policy with the simulator and boots
+# the 24 processors of 002 and 003, too. Where something is missing it says `kernel: not run` with
+# the reason, and ends with status 0.
 set -eu
 here=$(dirname "$0")
 fetched=${1:-target/kernel}

@@ -402,8 +402,8 @@ mod tests {
     use num_rational::BigRational;
     use testing::random::Random;
 
-    /// By the formula, in fractions that are reduced. Slots are so long that what rounding adds to a
-    /// load is more than a nanosecond of the reserve.
+    /// By the formula, in fractions that are reduced. Slots are so long that what rounding adds to
+    /// a load is more than a nanosecond of the reserve.
     #[test]
     fn reserves_are_those_of_the_formula() {
         let mut random = Random::new(1);

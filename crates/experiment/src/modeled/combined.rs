@@ -131,8 +131,8 @@ impl Runs<'_> {
         })
     }
 
-    /// The filter in exactly the colors of the matrices, or in as many others; its code always has a
-    /// color of its own.
+    /// The filter in exactly the colors of the matrices, or in as many others; its code always has
+    /// a color of its own.
     fn memory(&self, partitioned: bool) -> Result<Memory> {
         let lab = self.lab;
         let taps = self.plan.coefficients as usize;
@@ -141,7 +141,8 @@ impl Runs<'_> {
         let mut memory = lab.memory(pages(lab) + filter_pages + 2)?;
         let product = in_partition(lab, &mut memory)?;
         let own = own_colors(lab);
-        // The matrices' colors are the first ones, and the code of the product has the last of them.
+        // The matrices' colors are the first ones, and the code of the product has the last of
+        // them.
         let matrices = own.min(2);
         if own + matrices >= lab.colors {
             return Err(Error::new(format!(
@@ -318,7 +319,8 @@ mod tests {
         assert!(seen[1].ratio[0] > seen[0].ratio[0]);
     }
 
-    /// By hand: 512 coefficients of 34 ns are 17.4 us, so that nothing is left of a period of 10 us.
+    /// By hand: 512 coefficients of 34 ns are 17.4 us, so that nothing is left of a period of 10
+    /// us.
     #[test]
     fn a_filter_that_takes_all_time_leaves_no_product() {
         let seen = seen(&[100_000]).unwrap();

@@ -1,5 +1,5 @@
-//! A long task of 001 in a model of a platform's caches: the product of two matrices in time slices,
-//! with a flood of all caches after each (001 §5.4, Fig. 7).
+//! A long task of 001 in a model of a platform's caches: the product of two matrices in time
+//! slices, with a flood of all caches after each (001 §5.4, Fig. 7).
 //!
 //! c_max is the product's processor time with floods, c_min without any, in the memory of the
 //! unpartitioned case. Time slices end between any two accesses. Both are asked for twice: with all
@@ -33,8 +33,8 @@ pub const CODE: u32 = 100;
 /// Steps of a product.
 pub const PRODUCT_STEPS: u64 = (SIDE * SIDE * SIDE) as u64;
 
-/// Products with one time slice: processor times, and what they are of c_min in the best case and in
-/// the worst.
+/// Products with one time slice: processor times, and what they are of c_min in the best case and
+/// in the worst.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Row {
     /// How long the product computes between two floods.
@@ -124,8 +124,8 @@ enum Memory {
     Partition,
 }
 
-/// How many colors the product has in a partition (001 §5.4): one each for a, b and the code; or one
-/// for all, with c, where a color holds a page of each at once.
+/// How many colors the product has in a partition (001 §5.4): one each for a, b and the code; or
+/// one for all, with c, where a color holds a page of each at once.
 pub(super) fn own_colors(lab: &Lab) -> u64 {
     if lab.ways >= 4 { 1 } else { 3 }
 }

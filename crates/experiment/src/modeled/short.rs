@@ -318,8 +318,8 @@ mod tests {
         assert!(large.alone.optimistic.nanos() > 8192 * 150);
         assert!(large.unpredictability.partitioned[0] < 1.001);
     }
-    /// 001 §5.2 and §5.3: the Pentium Pro loses clearly more than the Pentium, since lines have to be
-    /// written back before they are filled, and a single writer takes most of that away.
+    /// 001 §5.2 and §5.3: the Pentium Pro loses clearly more than the Pentium, since lines have to
+    /// be written back before they are filled, and a single writer takes most of that away.
     #[test]
     fn caches_that_write_back_lose_more() {
         let pro = rows(Task::Filter, "pentium-pro", 100, &[1024, 8192]).unwrap();
