@@ -3,7 +3,7 @@
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
 //! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME] [peers=yes]
-//! [programs=N] [beyond=yes] [asks=yes] [maps=yes]`: the set is
+//! [programs=N] [kind=WORD] [beyond=yes] [asks=yes] [maps=yes]`: the set is
 //! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
 //! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`,
 //! each task by itself; or the name of a file of the guest. Each task has a working set of that
@@ -20,7 +20,8 @@
 //! are released by FIFOs, into which is written about once a period at random times, or once in
 //! `gap`; into the first one `burst` bytes at once, too. With `peers` it is told how long releases
 //! take, of the same set from user space and of cyclictest as well. The first `programs` tasks are
-//! programs: one of several threads and processes, one that sleeps again and again, one that ends.
+//! programs: one of several threads and processes, one that sleeps again and again, one that ends;
+//! or all of them do what `kind` says (`programs::be`).
 //! With `asks` they ask for their jobs; every third one joins from outside, and the one before it
 //! ends after some jobs.
 //! With `beyond` they go on beyond their budgets, in time that no job needs, and have to get it.
@@ -80,6 +81,8 @@ pub struct Case {
     pub gap: Option<Duration>,
     /// So many tasks are programs.
     pub programs: u32,
+    /// All of them do this; `None`: different things in turn.
+    pub kind: Option<String>,
     /// They go on beyond their budgets.
     pub beyond: bool,
     /// They ask for their jobs.
@@ -135,6 +138,7 @@ fn one(line: &str) -> Result<Case> {
         later: None,
         peers: false,
         programs: 0,
+        kind: None,
         beyond: false,
         asks: false,
         maps: false,
@@ -164,6 +168,7 @@ fn one(line: &str) -> Result<Case> {
             Some(("beyond", "yes")) => case.beyond = true,
             Some(("asks", "yes")) => case.asks = true,
             Some(("programs", tasks)) => case.programs = tasks.parse().map_err(|_| bad())?,
+            Some(("kind", word)) => case.kind = Some(word.to_owned()),
             Some(("gap", time)) => case.gap = Some(time.parse()?),
             Some(("burst", count)) => case.burst = count.parse().map_err(|_| bad())?,
             _ => return Err(bad()),

@@ -31,7 +31,7 @@ pub enum Fault {
     Many,
     /// The process that has loaded the program is stopped for a while (signals 19 and 18).
     Stopped,
-    /// A thread of a task is made an ordinary one from outside.
+    /// A thread of a task, or of a program that is one, is made an ordinary one from outside.
     Reclassed,
     /// A thread of a task is confined to one processor from outside.
     Confined,
@@ -143,6 +143,9 @@ pub struct Round {
     pub job: u64,
     /// How many tasks have triggers, and how many events come at once to the first of them.
     pub burst: Option<(u32, u64)>,
+    /// A program of several threads and processes does the jobs of the first task, and the fault is
+    /// done to one of those.
+    pub program: bool,
 }
 
 impl Round {
@@ -191,6 +194,7 @@ impl Round {
             job: random.random_range(0..3),
             burst: (fault == Fault::Burst)
                 .then(|| (random.random_range(1..=6), random.random_range(100..500))),
+            program: fault == Fault::Reclassed && random.random_range(0..2) == 0,
         }
     }
 
@@ -204,8 +208,11 @@ impl Round {
             format!(" triggers={tasks} burst={events}")
         });
         format!(
-            "round {} {} {}{wss}{triggers}",
-            self.policy, self.horizon, self.set
+            "round {} {} {}{wss}{triggers}{}",
+            self.policy,
+            self.horizon,
+            self.set,
+            if self.program { " programs=1" } else { "" }
         )
     }
 
@@ -228,7 +235,8 @@ impl Round {
 
     /// What becomes of the run.
     pub fn end(&self) -> End {
-        let task = format!("task T{}", self.task + 1);
+        let meant = if self.program { 0 } else { self.task };
+        let task = format!("task T{}", meant + 1);
         let met = |says: &str| match self.early {
             true => End::MaySay(says.to_owned()),
             false => End::Says(says.to_owned()),
@@ -296,6 +304,9 @@ impl fmt::Display for Round {
             self.task,
             self.job
         )?;
+        if self.program {
+            write!(f, ", a program")?;
+        }
         match self.burst {
             Some((tasks, events)) => write!(f, ", {events} events, {tasks} tasks with triggers"),
             None => Ok(()),

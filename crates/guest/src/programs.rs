@@ -22,6 +22,9 @@ const KINDS: [&str; 3] = ["crowd", "naps", "ends"];
 /// How long one that naps works, and sleeps.
 const WORKS: Duration = Duration::from_micros(700);
 const SLEEPS: std::time::Duration = std::time::Duration::from_millis(3);
+/// One that stirs has threads that sleep for so many microseconds, again and again, beside one that
+/// works: most of a turn of its, which ends at a tick, has passed when the last of them wakes up.
+const STIRS: [u64; 4] = [1000, 1900, 2800, 3700];
 /// After so much processor time one comes to its end.
 const ENDS: Duration = Duration::from_millis(20);
 /// After so many jobs one of those that ask for them ends.
@@ -78,7 +81,8 @@ impl Company {
         if let Some(door) = self.door.as_ref().filter(|_| joins(case, task)) {
             return Performer::Outside(Arc::clone(door));
         }
-        let kind = KINDS[task.index() % KINDS.len()];
+        let in_turn = KINDS[task.index() % KINDS.len()];
+        let kind = case.kind.as_deref().unwrap_or(in_turn);
         let words = match case.asks {
             true if task.index() % 3 == 1 => {
                 vec![
@@ -165,6 +169,16 @@ pub fn be(words: &[&str]) -> Result<()> {
             work(WORKS);
             std::thread::sleep(SLEEPS);
         },
+        ["stirs"] => {
+            for sleeps in STIRS.map(std::time::Duration::from_micros) {
+                std::thread::spawn(move || {
+                    loop {
+                        std::thread::sleep(sleeps);
+                    }
+                });
+            }
+            work(Duration::MAX);
+        }
         ["ends"] => work(ENDS),
         ["asks", length] => serve(asks()?, length, u64::MAX)?,
         ["asks", length, jobs] => {
@@ -235,10 +249,29 @@ pub(crate) fn none_left() -> Result<()> {
 }
 
 fn one_left() -> Option<PathBuf> {
+    processes().next()
+}
+
+/// The threads of all programs, by their numbers.
+pub(crate) fn all() -> Vec<i32> {
+    let mut threads: Vec<i32> = processes()
+        .flat_map(|path| {
+            fs::read_dir(path.join("task"))
+                .into_iter()
+                .flatten()
+                .flatten()
+        })
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    threads.sort_unstable();
+    threads
+}
+
+/// The processes of programs, by their directories.
+fn processes() -> impl Iterator<Item = PathBuf> {
     let words = format!("/init\0{WORD}\0");
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut all = entries.map(|entry| entry.path());
-    all.find(|path| {
+    entries.map(|entry| entry.path()).filter(move |path| {
         fs::read(path.join("cmdline")).is_ok_and(|line| line.starts_with(words.as_bytes()))
     })
 }
@@ -271,7 +304,12 @@ pub(crate) fn agree(
          it ended {since} ago",
         case.name
     );
-    let mut after = Duration::from_nanos(since.nanos() * cpus).saturating_add(slack);
+    // Each of those that stir has one thread that works.
+    let busy = match &case.kind {
+        Some(_) => cpus.min(case.programs.into()),
+        None => cpus,
+    };
+    let mut after = Duration::from_nanos(since.nanos() * busy).saturating_add(slack);
     let mut least = told;
     if case.beyond {
         let jobs: u64 = executed.iter().sum();

@@ -7,6 +7,7 @@ use crate::fault::{self, Fault, Round};
 use crate::init::{Harm, end_stuck, ended, one, seen_by_kernel, start_saying};
 use crate::ordinary::Look;
 use crate::outside;
+use crate::programs;
 use kernel::intf::Choice;
 use kernel::quanta::{Machines, Seen};
 use model::{Duration, Error, Result, TaskId};
@@ -122,7 +123,15 @@ fn from_outside(round: &Round, child: &Child, id: Pid) -> Result<()> {
             signal(Signal::CONT)
         }
         Fault::Reclassed | Fault::Confined => {
-            let Some(thread) = outside::threads(child.id()).get(round.task).copied() else {
+            let threads = match round.program {
+                true => programs::all(),
+                false => outside::threads(child.id()),
+            };
+            let at = match round.program {
+                true => round.task % threads.len().max(1),
+                false => round.task,
+            };
+            let Some(thread) = threads.get(at).copied() else {
                 return Ok(());
             };
             let done = match round.fault {

@@ -61,7 +61,16 @@ pub fn lacks(tree: &Tree) -> Vec<Error> {
             .at(PLACE)
             .remedy("boot a kernel with CONFIG_DEBUG_INFO_BTF")
     });
-    not_built.into_iter().chain(there).chain(no_types).collect()
+    let has_numbers = tree
+        .inode(NUMBERS)
+        .is_none_or(|space| space == FIRST_NUMBERS);
+    let other_numbers = (!has_numbers).then(|| {
+        Error::new("threads have other numbers here than in the kernel, as in a container")
+            .at(PLACE)
+            .remedy("run it outside, or start the container with `--pid=host`")
+    });
+    let all = not_built.into_iter().chain(there).chain(no_types);
+    all.chain(other_numbers).collect()
 }
 
 /// Loads the program into this kernel on trial: nothing is scheduled by it.
@@ -114,6 +123,11 @@ pub(crate) const PLACE: &str = "--engine kernel";
 /// Where the kernel describes its types.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
+/// The namespace of the numbers by which this process knows threads, and that of the numbers by
+/// which the kernel does (`PROC_PID_INIT_INO`; pid_namespaces(7)).
+const NUMBERS: &str = "/proc/self/ns/pid";
+const FIRST_NUMBERS: u64 = 0xefff_fffc;
+
 /// What gets a kernel with sched_ext.
 const REMEDY: &str = "boot a kernel with CONFIG_SCHED_CLASS_EXT, such as that of Debian 13's \
                       backports or of Ubuntu 26.04 (docs/kernel.md)";
@@ -147,6 +161,12 @@ mod tests {
         std::fs::create_dir_all(root.path().join("sys/kernel/btf")).unwrap();
         std::fs::write(root.path().join("sys/kernel/btf/vmlinux"), "").unwrap();
         assert_eq!(check(&tree).is_ok(), cfg!(feature = "load"));
+        // Any file has another number than the first namespace.
+        let namespaces = root.path().join("proc/self/ns");
+        std::fs::create_dir_all(&namespaces).unwrap();
+        std::fs::write(namespaces.join("pid"), "").unwrap();
+        let numbers = causes(&tree).pop().unwrap();
+        assert!(numbers.contains("as in a container"), "{numbers}");
         // All of it is told, and not the first alone.
         let empty = tempfile::tempdir().unwrap();
         let all = causes(&Tree::new(empty.path()));

@@ -387,6 +387,7 @@ fn sched_ext(tree: &Tree, config: Option<&Config>) -> Capability {
         name,
         State::No,
         seen,
-        "boot a kernel from 6.12 with CONFIG_SCHED_CLASS_EXT and CONFIG_DEBUG_INFO_BTF",
+        "boot a kernel with CONFIG_SCHED_CLASS_EXT and CONFIG_DEBUG_INFO_BTF, such as that of Debian \
+         13's backports or of Ubuntu 26.04",
     )
 }

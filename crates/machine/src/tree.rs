@@ -80,6 +80,12 @@ impl Tree {
         numbers
     }
 
+    /// The number of the file that a path leads to.
+    pub fn inode(&self, path: &str) -> Option<u64> {
+        use std::os::unix::fs::MetadataExt;
+        Some(std::fs::metadata(self.path(path)).ok()?.ino())
+    }
+
     /// Is there such a file or directory?
     pub fn exists(&self, path: &str) -> bool {
         self.path(path).exists()

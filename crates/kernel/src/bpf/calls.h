@@ -158,9 +158,9 @@ int warmset_choose(struct request *request)
 	return 0;
 }
 
-/* A program that asks for its jobs has done one, or has gone. Where all of its threads sleep, nobody
- * but the loader has seen it: the job gets a processor, to end there. Else it ends with the last
- * thread that goes to sleep.
+/* A program that asks for its jobs has done one, or has gone. Where all of its threads sleep,
+ * nobody but the loader has seen it: the job gets a processor, to end there. Else it ends with the
+ * last thread that goes to sleep.
  */
 SEC("syscall")
 int warmset_finished(struct finished *request)

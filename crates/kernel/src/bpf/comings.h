@@ -50,9 +50,14 @@ void BPF_PROG(warmset_disable, struct task_struct *p)
 	u64 now, job, changed, left = 0;
 	bool shown;
 
-	/* Threads of a program come and go. */
-	if (index < 0 || index >= MAX_TASKS || plan.task[index].many)
+	if (index < 0 || index >= MAX_TASKS)
 		return;
+	if (plan.task[index].many) {
+		/* Threads of a program end, and those that do not are held by nothing any more. */
+		if (!(p->flags & PF_EXITING))
+			__sync_val_compare_and_swap(&gone, 0, index + 1);
+		return;
+	}
 	now = clock();
 	bpf_spin_lock(&lock->lock);
 	now = stamp(domain, now);
@@ -99,8 +104,8 @@ s32 BPF_PROG(warmset_init_task, struct task_struct *p, struct scx_init_task_args
 	return bpf_map_update_elem(&members, &own, task, BPF_ANY) ? -ENOMEM : 0;
 }
 
-/* A thread is of its task no more. If it is the first one of a program that asks for its jobs, those
- * that are still to come have nothing to do.
+/* A thread is of its task no more. If it is the first one of a program that asks for its jobs,
+ * those that are still to come have nothing to do.
  */
 static void leave_task(struct task_struct *p)
 {
@@ -114,9 +119,9 @@ static void leave_task(struct task_struct *p)
 	bpf_map_delete_elem(&members, &own);
 }
 
-/* A thread of a program on its way to its end gets what is left of its program's job. Behind that it
- * is of the program no more: it goes behind all jobs, with the others, since the next job may be far
- * away. Returns whether it is so.
+/* A thread of a program on its way to its end gets what is left of its program's job. Behind that
+ * it is of the program no more: it goes behind all jobs, with the others, since the next job may be
+ * far away. Returns whether it is so.
  */
 static bool leaves_to_die(u32 index, struct task_struct *p)
 {

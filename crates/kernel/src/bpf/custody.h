@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Threads that can run and have no processor: those of tasks, in a queue for each; the one that takes
- * the events, and all others of this class, behind all jobs.
+/* Threads that can run and have no processor: those of tasks, in a queue for each; the one that
+ * takes the events, and all others of this class, behind all jobs.
  */
 #ifndef WARMSET_CUSTODY_H
 #define WARMSET_CUSTODY_H
@@ -18,26 +18,24 @@ static bool is_behind(const struct task_struct *p)
  */
 __noinline int stay_behind(s32 here, u64 how)
 {
-	s32 slot = slot_of(here);
+	s32 slot = slot_of(here), best = here;
+	u64 free = 0;
 	u32 i;
 
-	if (slot < 0 || slot >= MAX_CPUS || cpus[slot].link == NONE) {
-		scx_bpf_kick_cpu(here, how);
-		return 0;
-	}
-	bpf_for(i, 0, plan.domains) {
-		u64 free = plan.domain[bounded(i)].cpus & ~domains[bounded(i)].linked;
-
-		if (free) {
-			scx_bpf_kick_cpu(cpu_of(lowest(free)), how);
-			break;
-		}
-	}
+	bpf_for(i, 0, plan.domains)
+		free |= plan.domain[bounded(i)].cpus & ~domains[bounded(i)].linked;
+	if (slot >= 0 && slot < MAX_CPUS && !(free >> slot & 1))
+		best = free ? (s32)cpu_of(lowest(free)) : NONE;
+	/* One that is free and has something to do takes it only behind that. */
+	if (free & asleep && !(slot >= 0 && slot < MAX_CPUS && free & asleep & 1ULL << slot))
+		best = cpu_of(lowest(free & asleep));
+	if (best >= 0)
+		scx_bpf_kick_cpu(best, how);
 	return 0;
 }
 
-/* A thread goes into a queue. If the run is over by now, all processors may have looked there already,
- * and nobody comes again: its own does, when the thread is there.
+/* A thread goes into a queue. If the run is over by now, all processors may have looked there
+ * already, and nobody comes again: its own does, when the thread is there.
  */
 static void look_behind(const struct task_struct *p)
 {
@@ -47,7 +45,9 @@ static void look_behind(const struct task_struct *p)
 
 /* Longer no thread is between its processor and its queue. */
 #define ON_ITS_WAY 2000000
-/* Of a program whose job has a processor it is not waited for longer: there may be no such thread. */
+/* Of a program whose job has a processor it is not waited for longer: there may be no such
+ * thread.
+ */
 #define SOON 200000
 
 /* A thread of a task that has left its processor, or has woken up, comes into its queue only when
@@ -137,8 +137,8 @@ __noinline int let_go(s32 cpu)
 /* The threads of a program that goes on beyond its budget run where no job is. They stay members of
  * its queue, out of which a processor takes one without being linked to it; `out` says which have.
  * The bit is there before the thread has left the queue, so that a processor that the next job of
- * the program is linked to sees the thread in the queue or the bit. Before the first releases nobody
- * runs.
+ * the program is linked to sees the thread in the queue or the bit. Before the first releases
+ * nobody runs.
  */
 __noinline int take_beyond(u32 slot)
 {
@@ -176,7 +176,8 @@ __noinline int take_others(s32 slot)
 }
 
 /* The job of a program has a processor, and others have its threads still, beyond its budget: they
- * are called. Returns whether it has to be waited for one: where a thread has got lost, not for good.
+ * are called. Returns whether it has to be waited for one: where a thread has got lost, not for
+ * good.
  */
 __noinline int call_in(u32 index, u32 slot)
 {
@@ -197,18 +198,18 @@ __noinline int call_in(u32 index, u32 slot)
 }
 
 /* The kernel unloads a program under which a thread waits for a processor for 30 s; and jobs may
- * keep their threads, those of lesser priority and all others from it for longer, as may a task that
- * nothing releases. So each domain looks this often, as a part of `patience`, for threads that wait,
- * and lets them run for an instant: a processor takes them in the place of a job, and gives them
- * away after a `MOMENT` (`running`). One that waits does so for `patience` and a part of it. A moment
- * has to be: what a thread holds within a call of the kernel, others wait for.
+ * keep their threads, those of lesser priority and all others from it for longer, as may a task
+ * that nothing releases. So each domain looks this often, as a part of `patience`, for threads that
+ * wait, and lets them run for an instant: a processor takes them in the place of a job, and gives
+ * them away after a `MOMENT` (`running`). One that waits does so for `patience` and a part of it. A
+ * moment has to be: what a thread holds within a call of the kernel, others wait for.
  */
 #define LOOKS 8
 
 /* Lets the threads of tasks of a domain run that have waited for long, each task's on another
- * processor; where there are more tasks than processors, the rest is for the next look. Threads of a
- * program come in turn: the more of them wait, the sooner and the more of them at a look, so that each
- * waits for little more than `patience`.
+ * processor; where there are more tasks than processors, the rest is for the next look. Threads of
+ * a program come in turn: the more of them wait, the sooner and the more of them at a look, so that
+ * each waits for little more than `patience`.
  */
 __noinline int let_tasks(u32 domain, u64 now)
 {
@@ -259,10 +260,10 @@ __noinline int let_others(u32 domain)
 /* A processor that sleeps for so long beside its job does not come back. */
 #define LOST 300000000
 
-/* Looks for processors of a domain that sleep although a job that is linked to them can run. One that
- * is going offline the kernel asks for nothing any more, and says so only after a grace period of RCU,
- * for which that job may be what is waited for: nothing would go on until the run is over. So the
- * run ends, as it does when the kernel says it.
+/* Looks for processors of a domain that sleep although a job that is linked to them can run. One
+ * that is going offline the kernel asks for nothing any more, and says so only after a grace period
+ * of RCU, for which that job may be what is waited for: nothing would go on until the run is over.
+ * So the run ends, as it does when the kernel says it.
  */
 __noinline int look_for_lost(u32 domain, u64 now)
 {
@@ -272,7 +273,7 @@ __noinline int look_for_lost(u32 domain, u64 now)
 	for_bits(slot, domains[bounded(domain)].linked) {
 		s32 index = cpus[slot].link;
 
-		if (index < 0 || index >= MAX_TASKS || !cpus[slot].asleep ||
+		if (index < 0 || index >= MAX_TASKS || !(asleep >> (slot & 63) & 1) ||
 		    tasks[at(index)].on != NONE || scx_bpf_dsq_nr_queued(at(index)) <= 0) {
 			cpus[slot].missed = NONE;
 		} else if (cpus[slot].missed != index) {
@@ -300,9 +301,9 @@ __noinline int end_custody(void)
 	return 0;
 }
 
-/* Is the process that has loaded the program on its way to its end? It may come to that only when its
- * threads that are in custody have run: where one of them holds the lock of its memory, the others
- * wait for it.
+/* Is the process that has loaded the program on its way to its end? It may come to that only when
+ * its threads that are in custody have run: where one of them holds the lock of its memory, the
+ * others wait for it.
  */
 static bool loader_ends(void)
 {
@@ -335,8 +336,8 @@ static int on_look(void *map, u32 *key, struct timer *timer)
 	return 0;
 }
 
-/* A processor that is to let a thread run for an instant takes it, and the next one of its program when
- * that is over. Returns whether it has.
+/* A processor that is to let a thread run for an instant takes it, and the next one of its program
+ * when that is over. Returns whether it has.
  */
 __noinline int let(u32 slot)
 {

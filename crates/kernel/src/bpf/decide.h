@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Who goes first, and who gets which processor. All of it is called with the lock of the domain held,
- * but for `call`. */
+/* Who goes first, and who gets which processor. All of it is called with the lock of the domain
+ * held, but for `call`. */
 #ifndef WARMSET_DECIDE_H
 #define WARMSET_DECIDE_H
 
@@ -350,8 +350,8 @@ static bool settle(u32 domain, u32 cpu)
 	return true;
 }
 
-/* Takes a choice over: jobs that have ended meanwhile, or wait for something, run nowhere. Returns the
- * processors whose link has changed.
+/* Takes a choice over: jobs that have ended meanwhile, or wait for something, run nowhere. Returns
+ * the processors whose link has changed.
  */
 static __noinline u64 choose(u32 domain)
 {

@@ -10,8 +10,8 @@ static u64 clock(void)
 	return now > plan.origin ? now - plan.origin : 0;
 }
 
-/* The same value, of which the verifier knows nothing any more: it would check all that follows anew
- * for each value that it knows. `unknown` is anything that it does not know.
+/* The same value, of which the verifier knows nothing any more: it would check all that follows
+ * anew for each value that it knows. `unknown` is anything that it does not know.
  */
 static __always_inline u64 forget(u64 value, u64 unknown)
 {
@@ -52,13 +52,14 @@ __noinline int tell_of(u64 time, u32 cpu, u64 job, u64 argument, u64 rest)
 	/* The verifier has to see the bound here, whatever the compiler knows. */
 	barrier_var(cpu);
 	cpu &= MAX_CPUS - 1;
-	count = lost[cpu];
-	if (count) {
-		if (!put(time, 0, count, rest_of(NO_TASK, cpu, LOST, 0))) {
+	if (lost[cpu]) {
+		/* Others may write events of this processor at the same time: one tells of all. */
+		count = __sync_lock_test_and_set(&lost[cpu], 0);
+		if (count && !put(time, 0, count, rest_of(NO_TASK, cpu, LOST, 0))) {
+			__sync_fetch_and_add(&lost[cpu], count);
 			lose(cpu);
 			return 0;
 		}
-		__sync_fetch_and_sub(&lost[cpu], count);
 	}
 	if (!put(time, job, argument, rest))
 		lose(cpu);

@@ -229,8 +229,8 @@ static void see_done(u32 index, const struct task_struct *p)
 		__sync_val_compare_and_swap(done, known, known + more);
 }
 
-/* A program whose job runs, or has a processor, has no thread that can run. Returns whether there was
- * such a job: it has ended.
+/* A program whose job runs, or has a processor, has no thread that can run. Returns whether there
+ * was such a job: it has ended.
  */
 static bool take_all_asleep(u32 index, struct news *news)
 {
@@ -320,7 +320,18 @@ static int on_arrival(void *map, u32 *key, struct timer *timer)
 	return 0;
 }
 
-/* Arms the timer for the end of the budget of the job that a processor runs from now on. */
+/* Arms the timer of a processor. Where interrupts are off, newer kernels need memory for that, of
+ * which there may be none just then.
+ */
+static void arm(u32 cpu, u64 when)
+{
+	struct timer *timer = bpf_map_lookup_elem(&budgets, &cpu);
+
+	if (timer && bpf_timer_start(&timer->timer, plan.origin + when,
+				     BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN))
+		cpus[cpu & (MAX_CPUS - 1)].unarmed = 1;
+}
+
 static u64 limit_of(u32 index)
 {
 	u64 budget = plan.task[at(index)].budget, end = tasks[at(index)].slice_end;
@@ -328,19 +339,16 @@ static u64 limit_of(u32 index)
 	return budget && budget < end ? budget : end;
 }
 
+/* Arms the timer for the end of the budget of the job that a processor runs from now on. */
 static void watch_budget(u32 index, u32 cpu, u64 now)
 {
 	struct task *t = &tasks[at(index)];
 	u64 limit = limit_of(index), left;
-	struct timer *timer;
 
 	if (limit == NEVER || !t->current)
 		return;
 	left = t->executed < limit ? limit - t->executed : 0;
-	timer = bpf_map_lookup_elem(&budgets, &cpu);
-	if (timer)
-		bpf_timer_start(&timer->timer, plan.origin + now + left,
-				BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+	arm(cpu, now + left);
 }
 
 /* So long a task that must not leave a processor may end what it is in there. */
@@ -349,11 +357,8 @@ static void watch_budget(u32 index, u32 cpu, u64 now)
 /* A processor runs what is not linked to it: looks again in a moment. */
 static void watch_misplaced(u32 cpu, u64 now)
 {
-	struct timer *timer = bpf_map_lookup_elem(&budgets, &cpu);
-
-	if (timer)
-		bpf_timer_start(&timer->timer, plan.origin + now + MOMENT,
-				BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+	cpus[cpu & (MAX_CPUS - 1)].misplaced = 1;
+	arm(cpu, now + MOMENT);
 }
 
 /* The task that runs on this processor has executed until now. */
@@ -378,8 +383,9 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 	if (cpu >= MAX_CPUS)
 		return 0;
 	index = cpus[cpu].on;
-	if (index == NONE && cpus[cpu].link != NONE && !over) {
-		/* One that is no task was let run here. */
+	if (index == NONE && (cpus[cpu].link != NONE || cpus[cpu].misplaced) && !over) {
+		/* What runs here is nothing that the schedule knows of. */
+		cpus[cpu].misplaced = 0;
 		call(1ULL << cpu);
 		return 0;
 	}

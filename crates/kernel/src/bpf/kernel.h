@@ -113,6 +113,7 @@ struct sched_ext_ops {
 	void (*stopping)(struct task_struct *p, bool runnable);
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*update_idle)(s32 cpu, bool idle);
+	void (*tick)(struct task_struct *p);
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
 	void (*disable)(struct task_struct *p);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);

@@ -5,10 +5,10 @@
  *
  * How it works. Each domain has a lock. Releases, completions and budgets that are used up are
  * noted under it and followed by one decision, `decide`, which links jobs to processors: of the
- * ready jobs of a domain of k processors the k first by key have one (002 §2.2.2, §2.2.3). Linking
- * is data only. A processor whose link has changed is interrupted, and takes the task of its link
- * in `dispatch`. A task that can run and is on no processor is in custody: in a queue of its own,
- * from which the processor that it is linked to takes it.
+ * ready jobs of a domain of k processors the k first by key have one (002 §2.2.2, §2.2.3).
+ * Linking is data only. A processor whose link has changed is interrupted, and takes the task of
+ * its link in `dispatch`. A task that can run and is on no processor is in custody: in a queue of
+ * its own, from which the processor that it is linked to takes it.
  *
  * A job is never on two processors. A task that is linked elsewhere while it still runs comes into
  * custody when it has left its processor, and only then that processor calls the one that it is
@@ -18,10 +18,10 @@
  * arguments that the scheduler is asked about at once, after which the task is still runnable. So
  * the next job needs no wake-up, only a decision. A yield that counts nothing is an ordinary one.
  *
- * A program that is a task (`many`) has any number of threads, which inherit the task. Those that can
- * run share its queue, and the processor that it is linked to takes one after the other. It counts
- * nothing: its job is over when its budget is, or when its processor finds none that can run. In
- * between they stay in custody, so that nobody has to stop them.
+ * A program that is a task (`many`) has any number of threads, which inherit the task. Those that
+ * can run share its queue, and the processor that it is linked to takes one after the other. It
+ * counts nothing: its job is over when its budget is, or when its processor finds none that can
+ * run. In between they stay in custody, so that nobody has to stop them.
  *
  * A function that is not static the kernel checks once a program, whoever calls it; a static one
  * with each call. Under a lock only static ones may be called.
@@ -66,21 +66,35 @@ s32 BPF_PROG(warmset_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_f
 	return prev_cpu;
 }
 
+/* How often a program such as this one forbids the current task to leave its processor, which
+ * depends on how the kernel is built: as often as it is forbidden to a thread that nothing else
+ * forbids it to.
+ */
+static u32 forbids = 1;
+
+static void learn_what_forbids(void)
+{
+	struct task_struct *idle = bpf_get_current_task_btf();
+
+	if (!idle->pid)
+		forbids = idle->migration_disabled;
+}
+
 /* May a task not leave its processor? Such a one the kernel puts back where it was, before all that
- * others want there, and asks nobody. So it must not be called off: it would be there again at once,
- * and neither would come further. Programs such as this one are run with that forbidden to the current
- * task, which says nothing.
+ * others want there, and asks nobody. So it must not be called off: it would be there again at
+ * once, and neither would come further. Some kernels run programs such as this one with that
+ * forbidden to the current task, which says nothing: see `forbids`.
  */
 static bool is_bound(const struct task_struct *p)
 {
 	bool own = (s32)bpf_get_current_pid_tgid() == p->pid;
 
-	return p->migration_disabled > own;
+	return p->migration_disabled > (own ? forbids : 0);
 }
 
-/* A thread of a task comes into custody: has the processor that the task is linked to to be called? One
- * that is between two threads of a program has looked already, and taken the next one, which the call
- * would take off again at once; unless it has found none.
+/* A thread of a task comes into custody: has the processor that the task is linked to to be called?
+ * One that is between two threads of a program has looked already, and taken the next one, which
+ * the call would take off again at once; unless it has found none.
  */
 static bool is_awaited(u32 index, s32 link, u64 enq_flags)
 {
@@ -92,15 +106,73 @@ static bool is_awaited(u32 index, s32 link, u64 enq_flags)
 	       (cpus[link].interrupted != (s32)index || enq_flags & SCX_ENQ_LAST);
 }
 
+/* What follows from that a thread has come into custody, to be done behind the lock. */
+struct coming {
+	u64 now;
+	u64 changed;
+	u64 job;
+	s32 seen;
+	s32 link;
+	u8 woke;
+	u8 awaited;
+};
+
+/* Notes that a thread of a task can run. Returns whether the task has gone to another domain before
+ * the lock was there: another thread of its program has ended a job.
+ */
+__noinline int come_in(u32 index, s32 thread, u64 enq_flags, struct coming *coming)
+{
+	struct lock *lock;
+	u32 domain;
+	u64 now;
+
+	if (!coming || index >= MAX_TASKS)
+		return 0;
+	domain = tasks[index].home;
+	lock = bpf_map_lookup_elem(&locks, &domain);
+	if (!lock)
+		return 0;
+	now = clock();
+	bpf_spin_lock(&lock->lock);
+	struct task *t = &tasks[index];
+
+	if (t->home != domain) {
+		bpf_spin_unlock(&lock->lock);
+		return 1;
+	}
+	now = stamp(domain, now);
+	if (!t->inside && !plan.task[index].asks) {
+		t->inside = 1;
+		__sync_fetch_and_add(&inside, 1);
+	}
+	t->came = now;
+	t->comer = thread;
+	/* While another thread of a program runs, it says since when that one does. */
+	if (t->on == NONE)
+		t->began = now;
+	if (t->blocked) {
+		t->blocked = 0;
+		place(index);
+		coming->woke = t->current && t->suspended;
+		t->suspended = 0;
+		coming->job = t->number;
+		coming->seen = t->seen;
+		coming->changed = decide(domain);
+	}
+	coming->link = t->link;
+	coming->awaited = is_awaited(index, t->link, enq_flags);
+	coming->now = now;
+	bpf_spin_unlock(&lock->lock);
+	return 0;
+}
+
 /* A task can run and is on no processor: it comes into custody. */
 SEC("struct_ops/enqueue")
 void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	struct lock *lock;
-	u64 now, changed = 0, job = 0;
-	bool woke = false, awaited;
-	u32 domain;
-	s32 index = known(p, &domain, &lock), link, cpu = 0;
+	struct coming c = { .link = NONE };
+	s32 index = task_of(p);
+	u32 i;
 
 	if (over) {
 		/* First come, first served. */
@@ -115,34 +187,18 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 		look_behind(p);
 		return;
 	}
-	now = clock();
-	bpf_spin_lock(&lock->lock);
-	now = stamp(domain, now);
-	if (!tasks[index].inside && !plan.task[index].asks) {
-		tasks[index].inside = 1;
-		__sync_fetch_and_add(&inside, 1);
+	bpf_for(i, 0, 3) {
+		if (!come_in(index, p->pid, enq_flags, &c))
+			break;
 	}
-	tasks[index].began = now;
-	if (tasks[index].blocked) {
-		tasks[index].blocked = 0;
-		place(index);
-		woke = tasks[index].current && tasks[index].suspended;
-		tasks[index].suspended = 0;
-		job = tasks[index].number;
-		cpu = tasks[index].seen;
-		changed = decide(domain);
-	}
-	link = tasks[index].link;
-	awaited = is_awaited(index, link, enq_flags);
-	bpf_spin_unlock(&lock->lock);
 	scx_bpf_dsq_insert(p, index, slice_of(index), enq_flags);
-	if (woke)
-		tell(now, cpu, WAKE_UP, index, job, 0, 0);
+	if (c.woke)
+		tell(c.now, c.seen, WAKE_UP, index, c.job, 0, 0);
 	/* The processor that waits for it is called when it is really here. */
-	if (awaited)
-		changed |= 1ULL << (link & 63);
-	call(changed);
-	if (link == NONE && plan.task[index].beyond)
+	if (c.awaited)
+		c.changed |= 1ULL << (c.link & 63);
+	call(c.changed);
+	if (c.link == NONE && plan.task[index].beyond)
 		stay_behind(scx_bpf_task_cpu(p), 0);
 	look_behind(p);
 }
@@ -266,6 +322,18 @@ static bool is_change(const struct task_struct *p, bool runnable)
 			     p->__state == TASK_RUNNING);
 }
 
+/* A processor has come to a thread that has to leave it: at once, or in a moment, where the thread
+ * was let run for that, or has to come to the end of what it is in, for which the kernel keeps it
+ * here.
+ */
+static void call_off(const struct task_struct *p, u32 cpu, bool lent)
+{
+	if (lent || is_bound(p))
+		watch_misplaced(cpu, clock());
+	else
+		scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
+}
+
 SEC("struct_ops/running")
 void BPF_PROG(warmset_running, struct task_struct *p)
 {
@@ -282,13 +350,12 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	if (cpu < MAX_CPUS) {
 		lent = cpus[cpu].lent;
 		cpus[cpu].lent = 0;
+		cpus[cpu].misplaced = 0;
 	}
 	if (index < 0 && !over && cpu < MAX_CPUS) {
 		/* A job may have been linked here, and this processor called, since it looked for one. */
-		if (cpus[cpu].link != NONE && lent)
-			watch_misplaced(cpu, clock());
-		else if (cpus[cpu].link != NONE)
-			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
+		if (cpus[cpu].link != NONE)
+			call_off(p, cpu, lent);
 		else
 			rest(cpu);
 	}
@@ -296,6 +363,8 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 		return;
 	struct task *t = &tasks[index];
 
+	if (plan.task[index].many)
+		__sync_val_compare_and_swap(&t->comer, p->pid, 0);
 	/* The end of a change. What it does on this processor is known. */
 	if (t->on == (s32)cpu)
 		return;
@@ -303,15 +372,13 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 		/* In time that no job needs, unless one has been linked here, or elsewhere to its own. */
 		if (cpus[cpu].link == NONE && t->link == NONE)
 			rest(cpu);
-		else if (lent || is_bound(p))
-			watch_misplaced(cpu, clock());
 		else
-			scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
+			call_off(p, cpu, lent);
 		return;
 	}
 	/* The processor that its program was linked to before has taken one more of its threads. */
 	if (plan.task[index].many && t->on != NONE) {
-		scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
+		call_off(p, cpu, lent);
 		return;
 	}
 	if (plan.task[index].beyond) {
@@ -321,6 +388,12 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	}
 	now = clock();
 	bpf_spin_lock(&lock->lock);
+	if (plan.task[index].many && (t->on != NONE || t->home != domain)) {
+		/* Another one was here first. */
+		bpf_spin_unlock(&lock->lock);
+		call_off(p, cpu, lent);
+		return;
+	}
 	now = stamp(domain, now);
 	t->on = cpu;
 	t->began = now;
@@ -355,11 +428,8 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	}
 	if (settled)
 		tell_ways(1ULL << cpu, now, OVERHEAD_END);
-	/* It has to come to the end of what it is in, here, and the kernel keeps it here until then. */
-	if (misplaced && (lent || is_bound(p)))
-		watch_misplaced(cpu, now);
-	else if (misplaced)
-		scx_bpf_kick_cpu(cpu_of(cpu), SCX_KICK_PREEMPT);
+	if (misplaced)
+		call_off(p, cpu, lent);
 }
 
 SEC("struct_ops/stopping")
@@ -400,6 +470,10 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	account(t, now);
 	t->on = NONE;
 	cpus[cpu].on = NONE;
+	if (is_coming(index, p->pid, now)) {
+		goes_on = true;
+		sleeps = false;
+	}
 	if (sleeps) {
 		t->blocked = 1;
 		place(index);
@@ -424,8 +498,8 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	}
 	if (ended || !goes_on)
 		changed = decide(domain);
-	/* No other thread of it comes into custody, which would call for it. */
-	if (goes_on && !runnable && t->link != NONE)
+	/* This one does not come into custody, which would call for it. */
+	if (!runnable && t->link != NONE)
 		changed |= 1ULL << (t->link & 63);
 	settled = cpus[cpu].link == NONE && settle(domain, cpu);
 	if (cpus[cpu].link == NONE && begun)
@@ -495,16 +569,37 @@ void BPF_PROG(warmset_update_idle, s32 cpu, bool idle)
 
 	if (slot < 0 || slot >= MAX_CPUS)
 		return;
-	cpus[slot].asleep = idle;
+	if (idle)
+		__sync_fetch_and_or(&asleep, 1ULL << (slot & 63));
+	else
+		__sync_fetch_and_and(&asleep, ~(1ULL << (slot & 63)));
 	cpus[slot].missed = NONE;
 	if (idle)
 		rest(slot);
+	else
+		learn_what_forbids();
+}
+
+/* A tick, while a thread of this class runs: a timer that could not be armed is, now. */
+SEC("struct_ops/tick")
+void BPF_PROG(warmset_tick, struct task_struct *p)
+{
+	s32 slot = slot_of(scx_bpf_task_cpu(p)), index;
+
+	if (slot < 0 || slot >= MAX_CPUS || !cpus[slot].unarmed || over)
+		return;
+	cpus[slot].unarmed = 0;
+	index = cpus[slot].on;
+	if (index >= 0 && index < MAX_TASKS)
+		watch_budget(index, slot, tasks[index].began);
+	else if (cpus[slot].misplaced)
+		watch_misplaced(slot, clock());
 }
 
 /* Jobs of programs that take no part stay with the fair class. Only tasks of the plan come here.
- * A processor that has no job looks here before it goes on with what it ran: hence ENQ_LAST. A thread
- * on its way to its end is in custody as others are, and needs milliseconds for it: hence ENQ_EXITING,
- * without which the kernel would let it run where it is, before jobs.
+ * A processor that has no job looks here before it goes on with what it ran: hence ENQ_LAST. A
+ * thread on its way to its end is in custody as others are, and needs milliseconds for it: hence
+ * ENQ_EXITING, without which the kernel would let it run where it is, before jobs.
  */
 SEC(".struct_ops.link")
 struct sched_ext_ops warmset = {
@@ -515,6 +610,7 @@ struct sched_ext_ops warmset = {
 	.stopping = (void *)warmset_stopping,
 	.yield = (void *)warmset_yield,
 	.update_idle = (void *)warmset_update_idle,
+	.tick = (void *)warmset_tick,
 	.set_cpumask = (void *)warmset_set_cpumask,
 	.disable = (void *)warmset_disable,
 	.init = (void *)warmset_init,

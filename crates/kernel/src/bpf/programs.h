@@ -14,8 +14,18 @@ static u64 slice_of(u32 index)
 	return plan.task[at(index)].beyond && tasks[at(index)].link == NONE ? SCX_SLICE_DFL : TURN;
 }
 
-/* A job of a program has a processor, and no thread of the program can run: it has ended there, or, of
- * a program that asks for its jobs and has not done this one, waits. What the processor has had
+/* Is a thread of a program, other than this one, between `enqueue` and its queue? Under the lock of
+ * its domain nobody knows better.
+ */
+static bool is_coming(u32 index, s32 but, u64 now)
+{
+	const struct task *t = &tasks[at(index)];
+
+	return plan.task[at(index)].many && t->comer && t->comer != but && now < t->came + SOON;
+}
+
+/* A job of a program has a processor, and no thread of the program can run: it has ended there, or,
+ * of a program that asks for its jobs and has not done this one, waits. What the processor has had
  * before is over in the trace, too.
  */
 __noinline int end_asleep(u32 index, u32 slot)
@@ -42,7 +52,9 @@ __noinline int end_asleep(u32 index, u32 slot)
 	now = stamp(domain, now);
 	struct task *t = &tasks[index];
 
-	if (t->home == domain && t->link == (s32)slot && t->on == NONE && t->current) {
+	if (is_coming(index, 0, now)) {
+		changed = 1ULL << slot;
+	} else if (t->home == domain && t->link == (s32)slot && t->on == NONE && t->current) {
 		was = cpus[slot].on;
 		if (was >= 0 && was < MAX_TASKS && tasks[was].shown) {
 			account(&tasks[was], now);
@@ -90,7 +102,10 @@ static __noinline int take_turns(u32 index, u32 slot, struct task_struct *prev)
 	if (index >= MAX_TASKS || slot >= MAX_CPUS)
 		return 0;
 	here = tasks[index].on == (s32)slot;
-	if (here && prev && scx_bpf_dsq_nr_queued(index) <= 0) {
+	/* One whose job has begun after the last one has ended leaves once more, and begins it when it
+	 * comes back: where it stays nobody is told, and no budget counts.
+	 */
+	if (here && prev && tasks[index].shown && scx_bpf_dsq_nr_queued(index) <= 0) {
 		prev->scx.slice = TURN;
 		return 0;
 	}

@@ -63,7 +63,9 @@ static __noinline int settle_heap(u32 domain, u32 from)
 	return 0;
 }
 
-/* Releases all that is due in a domain, with its lock held, and finds out when the next release is. */
+/* Releases all that is due in a domain, with its lock held, and finds out when the next release
+ * is.
+ */
 static __noinline int release_due(u32 domain, u64 now)
 {
 	struct domain *d = &domains[bounded(domain)];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the program knows: tasks, processors, domains, in memory that the verifier knows the bounds of;
- * and its maps. */
+/* What the program knows: tasks, processors, domains, in memory that the verifier knows the bounds
+ * of; and its maps. */
 #ifndef WARMSET_STATE_H
 #define WARMSET_STATE_H
 
@@ -18,7 +18,9 @@ static u32 at(u32 index)
 	return index % MAX_TASKS;
 }
 
-/* The place of a domain in the tables, in a way that the verifier sees, whatever the compiler knows. */
+/* The place of a domain in the tables, in a way that the verifier sees, whatever the compiler
+ * knows.
+ */
 static u32 bounded(u32 domain)
 {
 	asm volatile("" : "+r"(domain));
@@ -101,6 +103,8 @@ struct task {
 	u64 executed;
 	/* Since when it runs, if it runs. */
 	u64 began;
+	/* When a thread of a program came into custody last. */
+	u64 came;
 	/* How many pieces of work of the task are known to be done. */
 	u64 taken;
 	/* Of the current slice, or of the whole job: its deadline; what orders it before its tie does;
@@ -130,6 +134,8 @@ struct task {
 	s32 last;
 	/* The processor on which the current job was shown last. */
 	s32 seen;
+	/* The thread of a program that came into custody last; 0: it has run since. */
+	s32 comer;
 	/* A job is current. */
 	u8 current;
 	/* Its slice waits for its window. */
@@ -176,10 +182,12 @@ struct cpu {
 	u32 guests;
 	/* It has taken one that it is to let run, which does not run yet. */
 	u32 lent;
+	/* It runs a thread that has to leave it in a moment. */
+	u32 misplaced;
 	/* Whom it takes first where it has no job: changes each time. */
 	u32 turn;
-	/* It has nothing to do, as the kernel says. */
-	u32 asleep;
+	/* No timer could be had for what it runs: the next tick tries again. */
+	u32 unarmed;
 	/* The task that it was seen not to take, and when. */
 	s32 missed;
 	u64 missed_at;
@@ -239,6 +247,8 @@ u64 decisions[MAX_DOMAINS] SEC(".data.decisions");
 struct task tasks[MAX_TASKS];
 struct cpu cpus[MAX_CPUS];
 struct domain domains[MAX_DOMAINS];
+/* Bits of slots that have nothing to do, as the kernel says. */
+u64 asleep;
 /* The run is over: tasks come and go as they like. */
 u32 over SEC(".data.over");
 /* How many tasks have come into custody at least once. */
