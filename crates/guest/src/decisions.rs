@@ -39,6 +39,37 @@ pub struct Turn {
     pub to: Instant,
 }
 
+/// A job that completes.
+#[derive(Clone, Default)]
+struct Life {
+    turns: Vec<Turn>,
+    /// When the schedule took it off a processor for so short a time that its turn went on.
+    breaks: Vec<Instant>,
+    /// How long its turns are together.
+    executed: Duration,
+}
+
+impl Life {
+    /// Its turns, where those are one that lie about a break which the job has in another schedule,
+    /// too: a timetable's. How long such a break takes in a run is how late two decisions are.
+    fn turns_as(&self, other: &Life) -> Vec<Turn> {
+        let mut turns: Vec<Turn> = Vec::with_capacity(self.turns.len());
+        for turn in &self.turns {
+            let is_break = |last: &Turn| {
+                let near = |at: &Instant| at.since(last.to).max(last.to.since(*at)) <= CLOSE;
+                last.cpu == turn.cpu
+                    && turn.from.since(last.to) <= CLOSE
+                    && other.breaks.iter().any(near)
+            };
+            match turns.last_mut() {
+                Some(last) if is_break(last) => last.to = turn.to,
+                _ => turns.push(*turn),
+            }
+        }
+        turns
+    }
+}
+
 /// What came of the comparison.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Compared {
@@ -54,13 +85,13 @@ pub struct Compared {
     pub close: usize,
 }
 
-/// The turns of each job that completes, and how long they are together. Where a processor had no
+/// The life of each job that completes. Where a processor had no
 /// other job in between, two turns are one: the kernel itself or an ordinary program was there,
 /// which is nobody's decision, and to the schedule the job executed. Where it was idle, or its
 /// server ended, the schedule left the job without a processor, unless for so short a time that the
 /// job has hardly left it: timetables of servers have such breaks.
-fn lives(events: &[Event]) -> BTreeMap<Name, (Vec<Turn>, Duration)> {
-    let mut open: BTreeMap<Name, Vec<Turn>> = BTreeMap::new();
+fn lives(events: &[Event]) -> BTreeMap<Name, Life> {
+    let mut open: BTreeMap<Name, Life> = BTreeMap::new();
     let mut lives = BTreeMap::new();
     // By processor, the job that it had last, and whether the schedule has left it without one
     // since.
@@ -70,38 +101,38 @@ fn lives(events: &[Event]) -> BTreeMap<Name, (Vec<Turn>, Duration)> {
         let cpu = event.cpu().map_or(0, |cpu| cpu.0);
         match event.kind {
             kind if kind.puts_on() => {
-                let turns = open.entry(name).or_default();
+                let life = open.entry(name).or_default();
                 let goes_on = |turn: &Turn| match latest.get(&cpu) {
                     Some((last, left)) if *last == name && turn.cpu == cpu => {
                         !left || event.time.since(turn.to) <= BREAK
                     }
                     _ => false,
                 };
-                let goes_on = turns.last().is_some_and(goes_on);
-                latest.insert(cpu, (name, false));
-                if goes_on {
+                let before = life.turns.last().filter(|turn| goes_on(turn));
+                let before = before.map(|turn| turn.to);
+                let had_left = latest.insert(cpu, (name, false)).is_some_and(|had| had.1);
+                if let Some(at) = before {
+                    life.breaks.extend(had_left.then_some(at));
                     continue;
                 }
-                turns.push(Turn {
+                life.turns.push(Turn {
                     cpu,
                     from: event.time,
                     to: event.time,
                 });
             }
             EventKind::Preemption | EventKind::Completion => {
-                let Some(turns) = open.get_mut(&name) else {
+                let Some(life) = open.get_mut(&name) else {
                     continue;
                 };
-                if let Some(last) = turns.last_mut() {
+                if let Some(last) = life.turns.last_mut() {
                     last.to = event.time;
                 }
                 if event.kind == EventKind::Completion {
-                    let turns = open.remove(&name).unwrap_or_default();
-                    let executed = turns
-                        .iter()
-                        .map(|turn| turn.to.since(turn.from))
-                        .fold(Duration::ZERO, Duration::saturating_add);
-                    lives.insert(name, (turns, executed));
+                    let mut life = open.remove(&name).unwrap_or_default();
+                    let lengths = life.turns.iter().map(|turn| turn.to.since(turn.from));
+                    life.executed = lengths.fold(Duration::ZERO, Duration::saturating_add);
+                    lives.insert(name, life);
                 }
             }
             EventKind::Idle | EventKind::ServerEnd => {
@@ -121,8 +152,8 @@ fn lives(events: &[Event]) -> BTreeMap<Name, (Vec<Turn>, Duration)> {
 /// The trace does not say what it needs.
 pub fn simulated(header: &Header, events: &[Event]) -> Result<Vec<Event>> {
     let mut executed: Vec<Vec<u64>> = vec![Vec::new(); header.tasks.len()];
-    for ((task, _), (_, time)) in lives(events) {
-        executed[task as usize].push(time.nanos());
+    for ((task, _), life) in lives(events) {
+        executed[task as usize].push(life.executed.nanos());
     }
     simulated_with(header, events, executed)
 }
@@ -216,20 +247,19 @@ pub fn compare(header: &Header, real: &[Event], simulated: &[Event], most: usize
         }
         let both = (run.get(&name), virtual_run.get(&name));
         let (real, simulated, differs) = match both {
-            (Some((real, _)), Some((simulated, _))) => {
+            (Some(real), Some(simulated)) => {
+                let (real, simulated) = (real.turns_as(simulated), simulated.turns.clone());
                 let cpus = |turns: &[Turn]| match is_partitioned {
                     true => turns.iter().map(|turn| turn.cpu).collect(),
                     false => vec![0; turns.len()],
                 };
-                let differs = cpus(real) != cpus(simulated) || apart(real, simulated);
-                (&real[..], &simulated[..], differs)
+                let differs = cpus(&real) != cpus(&simulated) || apart(&real, &simulated);
+                (real, simulated, differs)
             }
             (None, None) => continue,
             // Only one of both completes it.
             (real, simulated) => {
-                let turns = |life: Option<&'_ (Vec<Turn>, Duration)>| -> Vec<Turn> {
-                    life.map_or_else(Vec::new, |(turns, _)| turns.clone())
-                };
+                let turns = |life: Option<&Life>| life.map_or_else(Vec::new, |l| l.turns.clone());
                 let (real, simulated) = (turns(real), turns(simulated));
                 let last = real.iter().chain(&simulated).map(|turn| turn.to).max();
                 if last.is_none_or(|to| far(to, end)) {
@@ -241,7 +271,7 @@ pub fn compare(header: &Header, real: &[Event], simulated: &[Event], most: usize
         // Each turn begins and ends by a decision.
         compared.decisions += real.len() + 1;
         match differs {
-            true => compared.note(name, real, simulated, moments),
+            true => compared.note(name, &real, &simulated, moments),
             false => compared.jobs += 1,
         }
     }
@@ -383,10 +413,27 @@ mod tests {
         let place = place.unwrap();
         events.insert(place + 2, Event::idle(later, cpu));
         let name = (start.task.0, start.job);
-        let turns = |events: &[Event]| lives(events)[&name].0.len();
+        let turns = |events: &[Event]| lives(events)[&name].turns.len();
         assert_eq!(turns(&events), turns(&again));
         events[place + 3].time = later + BREAK + BREAK;
         assert_eq!(turns(&events), turns(&again) + 1);
+        // Where it is a break of a timetable, which the simulator has, too, it is one turn again.
+        let shorter = |by: Duration| {
+            let mut events = events.clone();
+            events[place + 3].time = later + by;
+            lives(&events)[&name].clone()
+        };
+        let (long, short) = (shorter(BREAK + BREAK), shorter(BREAK));
+        assert_eq!(short.breaks, [later]);
+        assert_eq!(long.turns_as(&short).len(), turns(&again));
+        assert_eq!(
+            long.turns_as(&lives(&again)[&name]).len(),
+            turns(&again) + 1
+        );
+        assert_eq!(
+            shorter(CLOSE + BREAK).turns_as(&short).len(),
+            turns(&again) + 1
+        );
     }
 
     #[test]
