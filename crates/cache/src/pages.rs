@@ -68,11 +68,7 @@ impl Memory {
     /// # Errors
     /// None is left; there is no such color.
     pub fn take(&mut self, color: Color) -> Result<u64> {
-        let own = u64::from(color.0);
-        if own >= self.colors {
-            return Err(Error::new(format!("there is no color {own}"))
-                .remedy(format!("colors are 0 to {}", self.colors - 1)));
-        }
+        let own = self.check(color)?;
         let counter = match self.coloring {
             Coloring::Plain => &mut self.taken[own as usize],
             Coloring::Free => &mut self.taken[0],
@@ -89,6 +85,19 @@ impl Memory {
         }
         *counter += 1;
         Ok(number)
+    }
+
+    /// The number of a color.
+    ///
+    /// # Errors
+    /// There is no such color.
+    fn check(&self, color: Color) -> Result<u64> {
+        let own = u64::from(color.0);
+        match own < self.colors {
+            true => Ok(own),
+            false => Err(Error::new(format!("there is no color {own}"))
+                .remedy(format!("colors are 0 to {}", self.colors - 1))),
+        }
     }
 
     /// How many frames nobody else can have once a task owns so many colors alone: those of its
@@ -165,10 +174,13 @@ impl Pages {
     /// Pages get these colors in turn.
     ///
     /// # Errors
-    /// As [`Pages::as_traced`]; no colors.
+    /// As [`Pages::as_traced`]; no colors, or one that there is not.
     pub fn colored(size: u64, memory: Memory, colors: Vec<Color>) -> Result<Self> {
         if colors.is_empty() {
             return Err(Error::new("no colors are given").remedy("give at least one"));
+        }
+        for color in &colors {
+            memory.check(*color)?;
         }
         Self::new(size, Choose::Colored { memory, colors })
     }
@@ -301,6 +313,9 @@ mod tests {
         assert!(numbers.len() == 64 && numbers.iter().all(|n| n % 16 == 3));
         free.take(color(4)).unwrap_err();
         free.take(color(16)).unwrap_err();
+        // Before the first page, too: short traces would not come to it.
+        let many = (0..17).map(color).collect();
+        Pages::colored(4096, free, many).unwrap_err();
     }
 
     /// What addresses of 64 bits reach is less by the width of the color.
