@@ -90,11 +90,20 @@ pub fn from_rt_app(text: &str, how: Reading) -> Result<Imported> {
         policy: global.and_then(|g| text_of(get(g, "default_policy")?)),
     };
     let (mut tasks, mut remarks) = (Vec::new(), Vec::new());
+    let mut by_deadline = Vec::new();
     for thread in &threads.properties {
         let name = thread.name.as_str();
-        match periodic(thread, &defaults, &mut remarks) {
-            Ok(Thread { task, instances: 1 }) => tasks.push(task),
-            Ok(Thread { task, instances }) => {
+        let read = periodic(thread, &defaults, &mut remarks);
+        if read.as_ref().is_ok_and(|thread| thread.is_by_deadline) {
+            by_deadline.push((thread.range.start, name));
+        }
+        match read {
+            Ok(Thread {
+                task, instances: 1, ..
+            }) => tasks.push(task),
+            Ok(Thread {
+                task, instances, ..
+            }) => {
                 for instance in 0..instances {
                     let name = format!("{name}-{instance}");
                     let details = task.1.clone();
@@ -106,6 +115,14 @@ pub fn from_rt_app(text: &str, how: Reading) -> Result<Imported> {
                 ..why
             }),
         }
+    }
+    if tasks.iter().any(|(_, details)| details.priority.is_some()) {
+        remarks.extend(by_deadline.into_iter().map(|(at, name)| Remark {
+            at,
+            text: format!(
+                "thread `{name}` is of SCHED_DEADLINE, which Linux runs before all priorities; here it has no priority, and fixed priorities put it behind tasks that have one"
+            ),
+        }));
     }
     remarks.sort_by_key(|r| r.at);
     let notes: Vec<String> = remarks
@@ -136,6 +153,8 @@ struct Defaults<'a> {
 struct Thread {
     task: (Timing, Details),
     instances: u64,
+    /// It is of SCHED_DEADLINE.
+    is_by_deadline: bool,
 }
 
 /// A thread as a task, or why it is none.
@@ -207,6 +226,7 @@ fn periodic(of: &ObjectProp, defaults: &Defaults, remarks: &mut Vec<Remark>) -> 
     Ok(Thread {
         task: (timing, details),
         instances,
+        is_by_deadline: policy_of(thread, defaults) == Some("SCHED_DEADLINE"),
     })
 }
 
@@ -276,6 +296,11 @@ fn cpus_of(property: &ObjectProp) -> Read<Option<CpuSet>> {
 /// (`doc/tutorial.txt`).
 const DEFAULT_PRIORITY: u32 = 10;
 
+/// The policy of a thread, as it says or as all of them have it; `None`: SCHED_OTHER.
+fn policy_of<'a>(thread: &'a Object, defaults: &Defaults<'a>) -> Option<&'a str> {
+    get(thread, "policy").and_then(text_of).or(defaults.policy)
+}
+
 /// The priority of a thread of SCHED_FIFO or SCHED_RR. What it says elsewhere is a nice value, or
 /// means nothing.
 fn urgency(
@@ -284,7 +309,7 @@ fn urgency(
     defaults: &Defaults,
     remarks: &mut Vec<Remark>,
 ) -> Read<Option<u32>> {
-    let policy = get(thread, "policy").and_then(text_of).or(defaults.policy);
+    let policy = policy_of(thread, defaults);
     let is_real_time = matches!(policy, Some("SCHED_FIFO" | "SCHED_RR"));
     if let Some(Node::Object(phases)) = get(thread, "phases").map(|p| &p.value) {
         let keys = phases.properties.iter().filter_map(|p| p.value.as_object());

@@ -125,3 +125,22 @@ fn the_policy_of_all_threads_ranks_those_that_name_none() {
         imported.notes
     );
 }
+
+/// Linux runs threads of SCHED_DEADLINE before all others, and fixed priorities have no place for
+/// them.
+#[test]
+fn a_thread_by_deadlines_beside_priorities_is_named() {
+    let thread = |name: &str, policy: &str| {
+        format!(
+            r#""{name}": {{"policy": "{policy}", "run": 1, "timer": {{"ref": "x", "period": 9}}}}"#
+        )
+    };
+    let with = |first: &str| {
+        let threads = [thread("a", first), thread("b", "SCHED_DEADLINE")].join(",\n");
+        read(&format!(r#"{{"tasks": {{{threads}}}}}"#)).unwrap()
+    };
+    let mixed = with("SCHED_FIFO");
+    assert_eq!(mixed.set.len(), 2);
+    insta::assert_snapshot!(mixed.notes.join("\n"), @"line 2, column 1: thread `b` is of SCHED_DEADLINE, which Linux runs before all priorities; here it has no priority, and fixed priorities put it behind tasks that have one");
+    assert!(with("SCHED_DEADLINE").notes.is_empty());
+}
