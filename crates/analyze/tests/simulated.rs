@@ -2,7 +2,7 @@
 //! ever exceeded.
 //!
 //! Periodic with phases and sporadic, on whole quanta and off them.
-//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test simulated` tries a
+//! `WARMSET_RANDOM_SETS=1000000 cargo test --release -p warmset-analyze --test all simulated::` tries a
 //! million sets.
 
 use crate::played::Case;

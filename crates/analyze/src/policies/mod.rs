@@ -44,7 +44,7 @@ pub use many::{Caches, MAJOR_TESTS, Manner, Many, Prices};
 pub use margin::{Growth, Margin};
 pub use picture::{Cluster, Loss, Placed};
 pub use search::{Places, Sought, holds_assigned, seek};
-pub use subject::{read_list, suggested};
+pub use subject::{read_list, suggested, suggested_for};
 
 use crate::overheads;
 use crate::uniprocessor::fixed_priority::Priority;
@@ -385,6 +385,9 @@ fn show(
     verdict.inflated_utilization = Some(verdict.utilization + lost);
     verdict.tasks = bounds::all(question, &found.assignment, pieces, &accepted_by);
     verdict.reason = praise(verdict, question, found);
+    let lacks = question.policy.lacks(question.set, question.platform);
+    let lacks = lacks.map(|what| format!("to simulate or run it, give {what}"));
+    verdict.notes.extend(lacks);
     verdict.assignment = Some(found.assignment.clone());
 }
 

@@ -3,7 +3,7 @@
 use crate::semi::SHORTEST_SLICE;
 use crate::verdict::Guarantee;
 use crate::{pd2, registry};
-use model::{ClusterSpec, CpuSet, Duration, Error, Platform, Result};
+use model::{ClusterSpec, CpuSet, Duration, Error, Platform, Result, TaskSet};
 use policy::Spec;
 use policy::catalog::{self, Info, Needs, Order, Priority, Tests};
 use std::fmt;
@@ -81,6 +81,11 @@ impl Subject {
             note,
             spec,
         })
+    }
+
+    /// What has to be given, besides, before a set can run under it, as a clause.
+    pub fn lacks(&self, set: &TaskSet, platform: &Platform) -> Option<String> {
+        (self.info().lacks)(&self.spec, set, platform)
     }
 
     /// Its row.
@@ -183,6 +188,29 @@ pub fn suggested(platform: &Platform, guarantee: Guarantee) -> Result<Vec<Spec>>
         }
     }
     Ok(suggested)
+}
+
+/// The same for a set: where a task has a priority, fixed priorities are judged as they are given,
+/// too.
+///
+/// # Errors
+/// Those of [`suggested`].
+pub fn suggested_for(
+    set: &TaskSet,
+    platform: &Platform,
+    guarantee: Guarantee,
+) -> Result<Vec<Spec>> {
+    let mut all = suggested(platform, guarantee)?;
+    let has_priorities = set
+        .ids()
+        .any(|task| set.details(task).is_some_and(|d| d.priority.is_some()));
+    if has_priorities {
+        let names: Vec<String> = all.iter().map(Spec::to_string).collect();
+        let given = names.iter().filter_map(|name| name.strip_suffix(":dm"));
+        let given: Vec<Spec> = given.map(str::parse).collect::<Result<_>>()?;
+        all.extend(given);
+    }
+    Ok(all)
 }
 
 /// The cache levels that make clusters between single processors and all, each way of clustering

@@ -5,7 +5,7 @@ mod cache_aware;
 mod refuted;
 
 use analyze::Guarantee;
-use analyze::policies::{Answer, Costs, Judgment, Rule, read_list, suggested};
+use analyze::policies::{Answer, Costs, Judgment, Rule, read_list, suggested, suggested_for};
 use model::profile::{Intervals, OverheadCurve, OverheadKind, OverheadPoint};
 use model::watch::Silent;
 use model::{Bytes, Details, Duration, Load, Platform, Profile, TaskSet, Timing};

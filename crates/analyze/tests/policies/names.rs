@@ -19,6 +19,23 @@ fn every_shared_level_makes_a_policy_and_no_clustering_comes_twice() {
     assert_eq!(names("symmetric:m=1"), ["p-edf", "p-rm", "p-fp:dm"]);
 }
 
+/// Priorities of tasks, as of real-time threads, are what a user wants to know about.
+#[test]
+fn where_tasks_have_priorities_they_are_judged_as_they_are() {
+    let set = |priority: &str| {
+        let task = "[[task]]\nwcet = \"1ms\"\nperiod = \"9ms\"\n";
+        model::taskfile::from_toml(&format!("{task}{priority}{task}")).unwrap()
+    };
+    let names = |priority: &str, m: u32| -> Vec<String> {
+        let specs = suggested_for(&set(priority), &Platform::symmetric(m), Guarantee::Hard);
+        specs.unwrap().iter().map(Spec::to_string).collect()
+    };
+    let ranked = "priority = 80\n";
+    assert_eq!(names(ranked, 1), ["p-edf", "p-rm", "p-fp:dm", "p-fp"]);
+    assert!(names(ranked, 2).ends_with(&["p-fp".to_owned(), "g-fp".to_owned()]));
+    assert_eq!(names("", 1), ["p-edf", "p-rm", "p-fp:dm"]);
+}
+
 #[test]
 fn a_policy_has_one_name_in_verdicts() {
     let names = |text: &str| -> Vec<String> {

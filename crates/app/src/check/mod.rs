@@ -73,7 +73,7 @@ pub fn check(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<Chec
     let guarantee = options.guarantee.unwrap_or_else(|| guarantee_of(set));
     let policies = match &options.policies {
         Some(names) => policies::read_list(names).map_err(|e| e.at("--policy"))?,
-        None => policies::suggested(&platform, guarantee)?,
+        None => policies::suggested_for(set, &platform, guarantee)?,
     };
     let mut judgment = match &options.assignment {
         None => policies::judge(set, &platform, &policies, guarantee, &costs, watch)?,

@@ -34,7 +34,9 @@ use crate::quantum::{Quanta, Seats};
 use crate::queue::{Queue, task_of};
 use crate::spec::Spec;
 use crate::{Decisions, DomainId, Event, Job, NONE, Place, Policy};
-use model::{Bytes, Cache, CacheKind, ClusterSpec, Instant, Ratio, Result, TaskId};
+use model::{
+    Bytes, Cache, CacheKind, ClusterSpec, Instant, Platform, Ratio, Result, TaskId, TaskSet,
+};
 
 /// What is known of it.
 pub static INFO: Info = Info {
@@ -48,6 +50,7 @@ pub static INFO: Info = Info {
     unjudged: &["quantum"],
     free: &["cache", "wss", "reserve"],
     unfit: |set, processors| misfit(set, processors).map(|(_, cause)| cause),
+    lacks,
     note,
     order: |_| Ok(Order::Deadlines),
     soft: Tests::Named("WC"),
@@ -79,6 +82,23 @@ fn note(spec: &Spec) -> Result<Option<String>> {
             100.0 * reserve.to_f64()
         ),
     }))
+}
+
+/// The bound holds for any working sets and any cache; to run, they have to be known.
+fn lacks(spec: &Spec, set: &TaskSet, platform: &Platform) -> Option<String> {
+    let parameters = Parameters::of(spec).ok()?;
+    let unknown = match parameters.profiled {
+        true => None,
+        false => set.ids().find(|id| set.wss(*id).is_none()),
+    };
+    let task = unknown.map(|id| {
+        let name = set.name(id);
+        format!("a working set of each task (`wss`; `{name}` has none), or `wss=profiled`")
+    });
+    let has_cache = parameters.cache.is_some() || shared_cache(platform).is_some();
+    let cache = (!has_cache).then(|| "the size of the shared cache, as in `cache=8MiB`".to_owned());
+    let both: Vec<String> = task.into_iter().chain(cache).collect();
+    (!both.is_empty()).then(|| both.join(", and "))
 }
 
 /// What is written behind the name, but for the quantum.
@@ -116,7 +136,7 @@ impl Parameters {
 /// Builds it.
 pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
     let parameters = Parameters::of(spec)?;
-    let shared = shared_cache(setup);
+    let shared = shared_cache(setup.platform);
     let cache = match parameters.cache.or(shared.and_then(|c| c.size)) {
         Some(cache) => cache,
         None => {
@@ -173,9 +193,9 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
 }
 
 /// The smallest cache that serves all usable processors.
-fn shared_cache<'a>(setup: &Setup<'a>) -> Option<&'a Cache> {
-    let usable = setup.platform.usable();
-    let caches = setup.platform.caches.iter();
+fn shared_cache(platform: &Platform) -> Option<&Cache> {
+    let usable = platform.usable();
+    let caches = platform.caches.iter();
     caches
         .filter(|c| c.kind != CacheKind::Instruction && usable.is_subset(&c.shared_by))
         .filter(|c| c.size.is_some())

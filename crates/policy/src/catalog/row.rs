@@ -1,7 +1,7 @@
 //! A row of the catalog: what the workspace knows of a policy, in plain data.
 
 use crate::spec::Spec;
-use model::{ClusterSpec, Duration, Result, TaskSet, Timing};
+use model::{ClusterSpec, Duration, Platform, Result, TaskSet, Timing};
 
 /// What a policy has to be told before it can be built, which says how its assignment is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,6 +123,9 @@ pub struct Info {
     /// Why the policy cannot run a set on so many processors, as a clause; `None`: it can, as far as
     /// the set alone tells.
     pub unfit: fn(&TaskSet, usize) -> Option<String>,
+    /// What has to be given, besides, before a set can run on a platform, as a clause; `None`:
+    /// nothing. Verdicts do not depend on it.
+    pub lacks: fn(&Spec, &TaskSet, &Platform) -> Option<String>,
     /// What a verdict has to say of these parameters beside what the tests say.
     pub note: fn(&Spec) -> Result<Option<String>>,
     /// What is judged where nobody names a policy; `l#` stands for each cache level that makes
@@ -160,6 +163,7 @@ impl Info {
         soft: Tests::None,
         canonical: |spec| Ok(spec.to_string()),
         unfit: |_, _| None,
+        lacks: |_, _, _| None,
         note: |_| Ok(None),
         suggested: &[],
         tried: &[],
