@@ -110,6 +110,51 @@ fn the_site_has_every_page_once() {
     assert_eq!(shown, all);
 }
 
+/// The sources of tests, which say how they are called for more.
+fn tests() -> impl Iterator<Item = PathBuf> {
+    let rooms = std::fs::read_dir(plain(&root()).join("crates")).unwrap();
+    let found = rooms.flat_map(|room| std::fs::read_dir(room.unwrap().path().join("tests")).ok());
+    found
+        .flatten()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "rs"))
+}
+
+/// Is there such a program of tests in the room of this package?
+fn has_test(package: &str, test: &str) -> bool {
+    let room = match package.strip_prefix("warmset-") {
+        Some(room) => root().join("crates").join(room),
+        None => root().join("crates").join(package),
+    };
+    let manifest = std::fs::read_to_string(room.join("Cargo.toml")).unwrap_or_default();
+    let named = manifest.contains(&format!("[[test]]\nname = \"{test}\""));
+    let tests = room.join("tests");
+    let is_file = tests.join(format!("{test}.rs")).exists();
+    let is_found = is_file || tests.join(test).join("main.rs").exists();
+    named || (is_found && !manifest.contains("autotests = false"))
+}
+
+#[test]
+fn programs_of_tests_that_are_named_are_there() {
+    let mut asked = 0;
+    for page in pages().into_iter().chain(tests()) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for line in text.lines().filter(|line| line.contains("cargo test")) {
+            let mut words = line.split([' ', '`', '"', ')']);
+            let mut after = |word: &str| {
+                let mut words = words.by_ref().skip_while(|w| *w != word);
+                words.nth(1).map(str::to_owned)
+            };
+            let Some((package, test)) = after("-p").zip(after("--test")) else {
+                continue;
+            };
+            assert!(has_test(&package, &test), "{}: {line}", page.display());
+            asked += 1;
+        }
+    }
+    assert!(asked > 10, "{asked} were found");
+}
+
 #[test]
 fn links_lead_to_files_and_headings_that_are_there() {
     let mut asked = 0;

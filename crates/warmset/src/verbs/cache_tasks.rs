@@ -121,7 +121,7 @@ fn shorts(seen: &Ran, look: Look) -> String {
     ]);
     for row in &seen.rows {
         let of = &row.unpredictability;
-        let mut cells = vec![row.size.to_string(), row.alone.optimistic.to_string()];
+        let mut cells = vec![row.size.to_string(), row.alone.optimistic.rounded()];
         cells.extend(ratios([of.unpartitioned, of.single_writer, of.partitioned]));
         table.row(cells);
     }
@@ -194,7 +194,8 @@ pub fn matrix(args: &MatrixArgs) -> Result<Answer> {
 fn products(seen: &Multiplied, look: Look) -> String {
     let cycles = |time: Duration| {
         let steps = Multiplied::PRODUCT_STEPS as f64;
-        format!("{} ({:.1} ns a step)", time, time.nanos() as f64 / steps)
+        let step = time.nanos() as f64 / steps;
+        format!("{} ({step:.1} ns a step)", time.rounded())
     };
     let mut text = format!("a product of 64x64 matrices on {}\n\n", seen.platform);
     let rows = [
@@ -208,7 +209,8 @@ fn products(seen: &Multiplied, look: Look) -> String {
             "longest submatrix" => writeln!(
                 text,
                 "{what}: {} at best, {} at worst",
-                price.optimistic, price.pessimistic
+                price.optimistic.rounded(),
+                price.pessimistic.rounded()
             ),
             _ => writeln!(
                 text,
@@ -220,7 +222,7 @@ fn products(seen: &Multiplied, look: Look) -> String {
     }
     let _ = writeln!(
         text,
-        "\nc_max / c_min in time slices, all caches flooded after each; a partition of {} colors\n",
+        "\nc_max / c_min in time slices, all caches flooded after each; colors of the partition: {}\n",
         seen.own_colors
     );
     let mut table = Table::new(0, 0);
@@ -317,7 +319,7 @@ fn pairs(seen: &Combined, look: Look) -> String {
         let time = |beside: &Beside| {
             beside
                 .product
-                .map_or_else(|| "no time left".to_owned(), |product| product.to_string())
+                .map_or_else(|| "no time left".to_owned(), |product| product.rounded())
         };
         let ratio = |ratio: Option<f64>| ratio.map_or("–".to_owned(), |r| format!("{r:.3}"));
         table.row([
@@ -326,8 +328,8 @@ fn pairs(seen: &Combined, look: Look) -> String {
             time(&row.unpartitioned[0]),
             ratio(row.ratio[0]),
             ratio(row.ratio[1]),
-            row.partitioned[0].filter.to_string(),
-            row.unpartitioned[0].filter.to_string(),
+            row.partitioned[0].filter.rounded(),
+            row.unpartitioned[0].filter.rounded(),
         ]);
     }
     text += &table.text(look);

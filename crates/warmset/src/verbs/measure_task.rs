@@ -43,7 +43,7 @@ pub struct Args {
     /// data are known to need it]
     #[arg(long, value_name = "SIZE", requires = "colors")]
     memory: Option<Bytes>,
-    /// The program and its arguments, behind `--`
+    /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<String>,
     #[command(flatten)]

@@ -30,7 +30,7 @@ pub struct Args {
     /// For how long it is measured at most; the program is then told to end [default: until it ends]
     #[arg(long = "for", value_name = "TIME")]
     most: Option<Duration>,
-    /// The program and its arguments, behind `--`
+    /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<String>,
     #[command(flatten)]
