@@ -12,7 +12,7 @@ last=${3:-20}
 if [ "$#" -gt 3 ]; then
     shift 3
 else
-    set -- p-edf g-edf c-edf:size=2 p-rm p-fp:dm g-fp:dm edf-fm edf-wm nps-f c-nps-f \
+    set -- p-edf g-edf c-edf:size=2 p-rm p-fp:dm g-fp:dm g-fifo edf-fm edf-wm nps-f c-nps-f \
         pd2 ca-edf:cache=8MiB
 fi
 guest="$fetched/init"
