@@ -16,21 +16,27 @@ static bool is_behind(const struct task_struct *p)
  * that takes the events goes before the others. When it comes to nothing for a while, its process
  * makes it an ordinary one.
  */
-__noinline int stay_behind(s32 here, u64 how)
+__noinline int stay_behind(s32 here, u64 how, u64 enq_flags)
 {
-	s32 slot = slot_of(here), best = here;
-	u64 free = 0;
+	s32 slot = slot_of(here);
+	u64 free = 0, own;
 	u32 i;
 
+	own = slot >= 0 && slot < MAX_CPUS ? 1ULL << slot : 0;
 	bpf_for(i, 0, plan.domains)
 		free |= plan.domain[bounded(i)].cpus & ~domains[bounded(i)].linked;
-	if (slot >= 0 && slot < MAX_CPUS && !(free >> slot & 1))
-		best = free ? (s32)cpu_of(lowest(free)) : NONE;
-	/* One that is free and has something to do takes it only behind that. */
-	if (free & asleep && !(slot >= 0 && slot < MAX_CPUS && free & asleep & 1ULL << slot))
-		best = cpu_of(lowest(free & asleep));
-	if (best >= 0)
-		scx_bpf_kick_cpu(best, how);
+	if (!own || free & own) {
+		scx_bpf_kick_cpu(here, how);
+		/* Its own has nothing else to do, or nothing at all. */
+		if (enq_flags & SCX_ENQ_LAST || asleep & own)
+			return 0;
+		free &= asleep;
+	} else if (free & asleep) {
+		/* One that is free and has something to do takes it only behind that. */
+		free &= asleep;
+	}
+	if (free)
+		scx_bpf_kick_cpu(cpu_of(lowest(free)), how);
 	return 0;
 }
 

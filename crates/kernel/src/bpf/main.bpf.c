@@ -183,7 +183,7 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 		bool takes_events = is_behind(p);
 
 		scx_bpf_dsq_insert(p, takes_events ? BEHIND : OTHERS, SCX_SLICE_DFL, enq_flags);
-		stay_behind(scx_bpf_task_cpu(p), takes_events ? SCX_KICK_PREEMPT : 0);
+		stay_behind(scx_bpf_task_cpu(p), takes_events ? SCX_KICK_PREEMPT : 0, enq_flags);
 		look_behind(p);
 		return;
 	}
@@ -199,7 +199,7 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 		c.changed |= 1ULL << (c.link & 63);
 	call(c.changed);
 	if (c.link == NONE && plan.task[index].beyond)
-		stay_behind(scx_bpf_task_cpu(p), 0);
+		stay_behind(scx_bpf_task_cpu(p), 0, enq_flags);
 	look_behind(p);
 }
 
@@ -590,10 +590,10 @@ void BPF_PROG(warmset_tick, struct task_struct *p)
 		return;
 	cpus[slot].unarmed = 0;
 	index = cpus[slot].on;
-	if (index >= 0 && index < MAX_TASKS)
-		watch_budget(index, slot, tasks[index].began);
-	else if (cpus[slot].misplaced)
+	if (cpus[slot].misplaced)
 		watch_misplaced(slot, clock());
+	else if (index >= 0 && index < MAX_TASKS)
+		watch_budget(index, slot, tasks[index].began);
 }
 
 /* Jobs of programs that take no part stay with the fair class. Only tasks of the plan come here.
