@@ -6,6 +6,7 @@
 //! delays at best and with all at worst, since a slice means another share of the work in each.
 
 use super::lab::{Flooded, Flooder, Lab, Placed};
+pub use crate::slices::SLICES;
 use cache::{Case, Kind, Timed};
 use model::strategy::Price;
 use model::{Duration, Error, Result, time};
@@ -13,17 +14,6 @@ use serde::Serialize;
 use workload::Touch;
 use workload::matrix::{self, BLOCK, DOUBLES, SIDE, STEPS};
 use workload::memory::Recorder;
-
-/// The time slices of 001 Fig. 7.
-pub const SLICES: [Duration; 7] = [
-    Duration::from_micros(25),
-    Duration::from_micros(50),
-    Duration::from_micros(100),
-    Duration::from_micros(200),
-    Duration::from_micros(400),
-    Duration::from_micros(700),
-    Duration::from_micros(1000),
-];
 
 /// 4.5 cycles of 133 MHz.
 pub const STEP: Duration = Duration::from_nanos(34);

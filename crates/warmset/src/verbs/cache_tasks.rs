@@ -222,7 +222,8 @@ fn products(seen: &Multiplied, look: Look) -> String {
     }
     let _ = writeln!(
         text,
-        "\nc_max / c_min in time slices, all caches flooded after each; colors of the partition: {}\n",
+        "\nc_max / c_min in time slices, all caches flooded after each; \
+         colors of the partition: {}\n",
         seen.own_colors
     );
     let mut table = Table::new(0, 0);
