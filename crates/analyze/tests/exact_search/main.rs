@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 mod certified;
 mod placed;
-use placed::{partitioned, slots, windows};
+use placed::{partitioned, quanta, slots, windows};
 
 /// More states are not looked at: such a set is counted as left out.
 const LIMIT: usize = 3_000_000;
@@ -333,6 +333,7 @@ fn no_yes_is_disproved_by_any_release_pattern_on_the_half_grid() {
         partitioned(&mut tally, &set);
         windows(&mut tally, &set);
         slots(&mut tally, &set);
+        quanta(&mut tally, &sets::in_quanta(seed));
         one_processor(&mut tally, &set);
         if seed % 100 == 0 {
             soft(&mut tally, &sets::nearly_full(seed));
@@ -367,6 +368,8 @@ fn no_yes_is_disproved_by_any_release_pattern_on_the_half_grid() {
     assert!(tally.left_out * 1_000 < sets, "{} left out", tally.left_out);
     for name in [
         "NPS-F",
+        "C-NPS-F on 2 + 1",
+        "PD2",
         "EDF-WM with slices",
         "C-EDF on 2 + 1",
         "GFP-RTA",

@@ -122,10 +122,23 @@ pub(super) fn windows(tally: &mut Tally, set: &Set) {
     }
 }
 
-/// NPS-F: the tasks of each server by EDF, in the parts of every slot in which some processor
-/// serves it.
+/// NPS-F on all processors, and C-NPS-F in clusters of two and one.
 pub(super) fn slots(tally: &mut Tally, set: &Set) {
-    let Some(slots) = sets::slots(set) else {
+    let all = semi::processors(set.processors);
+    if let [first, second, third] = all[..] {
+        served(
+            tally,
+            set,
+            "C-NPS-F on 2 + 1",
+            &[vec![first, second], vec![third]],
+        );
+    }
+    served(tally, set, "NPS-F", &[all]);
+}
+
+/// The tasks of each server by EDF, in the parts of every slot in which some processor serves it.
+fn served(tally: &mut Tally, set: &Set, name: &str, clusters: &[Vec<CpuId>]) {
+    let Some(slots) = sets::slots(set, clusters) else {
         return;
     };
     let mut late = false;
@@ -163,5 +176,15 @@ pub(super) fn slots(tally: &mut Tally, set: &Set) {
         late |= truth.late;
     }
     let worst = [0; search::TASKS];
-    tally.note("NPS-F", true, &Truth { late, worst }, false, set);
+    tally.note(name, true, &Truth { late, worst }, false, set);
+}
+
+/// PD2: subtasks of a quantum, which is a unit, released at the beginning of quanta. The test is
+/// exact then.
+pub(super) fn quanta(tally: &mut Tally, set: &Set) {
+    let says = sets::quanta(set);
+    if let Some(truth) = tally.truth_in(&set.tasks, set.processors, Rule::Pd2, 1) {
+        assert_eq!(says, !truth.late, "PD2, {set:?}");
+        tally.note("PD2", says, &truth, true, set);
+    }
 }

@@ -39,6 +39,49 @@ pub enum Rule {
     Edf,
     /// Those of the first tasks.
     FixedPriority,
+    /// PD2, with quanta of a tick and deadlines equal to periods: Anderson and Srinivasan (2004),
+    /// from the definitions.
+    Pd2,
+}
+
+/// A subtask of a job under PD2: its window, counted from the release of the job, and what ties of
+/// deadlines are broken by. Subtask i, from 1, of a task of weight e/p has the window from
+/// ⌊(i − 1) p/e⌋ to ⌈i p/e⌉.
+struct Subtask {
+    from: u8,
+    due: u8,
+    /// Its window overlaps the next one.
+    overlaps: bool,
+    /// Of heavy tasks, when a chain of windows of two quanta ends that are forced one by another;
+    /// of light ones 0.
+    group: u8,
+}
+
+impl Subtask {
+    fn of(task: &Task, number: u8) -> Self {
+        let (e, p) = (u16::from(task.wcet), u16::from(task.period));
+        let from = |i: u16| (i - 1) * p / e;
+        let due = |i: u16| (i * p).div_ceil(e);
+        let overlaps = |i: u16| due(i) > from(i + 1);
+        let number = u16::from(number);
+        // The first time t from its deadline on that is the deadline of a window that does not
+        // overlap the next one, or one before that of a window of three quanta.
+        let ends = (number..=e).map(|k| match k > number && due(k) - from(k) == 3 {
+            true => due(k) - 1,
+            false if !overlaps(k) => due(k),
+            false => u16::MAX,
+        });
+        let group = match 2 * e >= p {
+            true => ends.filter(|t| *t >= due(number)).min().unwrap_or(p),
+            false => 0,
+        };
+        Subtask {
+            from: from(number) as u8,
+            due: due(number) as u8,
+            overlaps: overlaps(number),
+            group: group as u8,
+        }
+    }
 }
 
 /// What all schedules of a set have in common.
@@ -235,7 +278,7 @@ impl Search {
         truth: &mut Truth,
     ) -> Option<bool> {
         let pending: u32 = (0..step.tasks.len())
-            .filter(|i| !rows[*i].is_idle())
+            .filter(|i| step.may_run(&rows[*i], *i))
             .map(|i| 1 << i)
             .sum();
         let running = u32::from(step.supply[phase]).min(pending.count_ones());
@@ -320,6 +363,17 @@ impl Search {
 }
 
 impl Step<'_> {
+    /// Has a task something that may run?
+    fn may_run(&self, row: &Row, task: usize) -> bool {
+        !row.is_idle() && (self.rule != Rule::Pd2 || self.subtask(row, task).from <= row.ages[0])
+    }
+
+    /// The next subtask of the pending job.
+    fn subtask(&self, row: &Row, task: usize) -> Subtask {
+        let task = &self.tasks[task];
+        Subtask::of(task, task.wcet - row.left + 1)
+    }
+
     /// May these run while those wait?
     fn may_choose(&self, rows: &Rows, chosen: u32, waiting: u32) -> bool {
         if waiting == 0 {
@@ -331,6 +385,19 @@ impl Step<'_> {
             Rule::Edf => {
                 let due = |i: usize| i16::from(self.tasks[i].deadline) - i16::from(rows[i].ages[0]);
                 each(chosen).map(due).max() <= each(waiting).map(due).min()
+            }
+            Rule::Pd2 => {
+                // The earlier deadline; of equal ones the window that overlaps the next one; of two
+                // such the later end of the chain.
+                let rank = |i: usize| {
+                    let (subtask, age) = (self.subtask(&rows[i], i), i16::from(rows[i].ages[0]));
+                    let group = match subtask.overlaps && subtask.group > 0 {
+                        true => age - i16::from(subtask.group),
+                        false => 0,
+                    };
+                    (i16::from(subtask.due) - age, !subtask.overlaps, group)
+                };
+                each(chosen).map(rank).max() <= each(waiting).map(rank).min()
             }
         }
     }

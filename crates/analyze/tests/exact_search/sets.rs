@@ -3,9 +3,9 @@
 use crate::reference::random::Random;
 use crate::search::Task;
 use analyze::semi::{self, edf_wm, nps_f};
-use analyze::{Guarantee, TestInfo, registry};
+use analyze::{Guarantee, TestInfo, pd2, registry};
 use model::assignment::{Slices, Slots};
-use model::{Duration, Timing};
+use model::{CpuId, Duration, Timing};
 
 /// A set in whole units.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,7 +88,7 @@ fn accepts(test: &TestInfo, set: &Set) -> bool {
         return slices(set).is_some();
     }
     if test.name == nps_f::INFO.name {
-        return slots(set).is_some();
+        return slots(set, &[semi::processors(set.processors)]).is_some();
     }
     (test.run)(&set.timings(1_000), set.processors) == Ok(true)
 }
@@ -109,22 +109,54 @@ pub fn slices(set: &Set) -> Option<Slices> {
 
 /// The assignment of NPS-F with reserves as short as a unit, which is a nanosecond, for deadlines
 /// equal to periods.
-pub fn slots(set: &Set) -> Option<Slots> {
+pub fn slots(set: &Set, clusters: &[Vec<CpuId>]) -> Option<Slots> {
     let settings = nps_f::Settings {
         shortest: Duration::from_nanos(1),
         turn: Duration::from_nanos(1),
         ..nps_f::Settings::default()
     };
     let is_implicit = set.tasks.iter().all(|t| t.deadline == t.period);
-    let assign = || {
-        nps_f::assign(
-            &set.timings(1),
-            &[semi::processors(set.processors)],
-            &settings,
-        )
-        .ok()
-    };
+    let assign = || nps_f::assign(&set.timings(1), clusters, &settings).ok();
     is_implicit.then(assign).flatten()
+}
+
+/// A set with deadlines equal to periods that PD2 accepts with quanta of a unit, and that no unit
+/// more of a task leaves so; or, of every eighth, one with a unit more.
+pub fn in_quanta(seed: u64) -> Set {
+    let mut r = Random::new(seed ^ 0x9d2_0007);
+    let processors = 2 + r.below(2) as u32;
+    let tasks = (0..4)
+        .map(|_| {
+            let period = 2 + r.below(6) as u8;
+            let wcet = match r.below(2) {
+                0 => 1,
+                _ => (period / 2).max(1),
+            };
+            Task {
+                wcet,
+                period,
+                deadline: period,
+            }
+        })
+        .collect();
+    let mut set = Set { processors, tasks };
+    let mut refused = 0;
+    while refused < 8 {
+        let mut larger = set.clone();
+        let task = &mut larger.tasks[r.below(4) as usize];
+        task.wcet += 1;
+        if task.wcet <= task.period && (seed.is_multiple_of(8) && refused == 7 || quanta(&larger)) {
+            set = larger;
+        }
+        refused += 1;
+    }
+    set
+}
+
+/// Does PD2 accept a set, with quanta of a unit?
+pub fn quanta(set: &Set) -> bool {
+    let unit = Duration::from_micros(1);
+    pd2::is_schedulable_with(&set.timings(1_000), set.processors, unit) == Ok(true)
 }
 
 /// A set of three tasks with deadlines equal to periods that fills two processors, nearly or
