@@ -3,7 +3,7 @@
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
 //! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME] [peers=yes]
-//! [programs=N] [kind=WORD] [beyond=yes] [asks=yes] [maps=yes]`: the set is
+//! [programs=N] [kind=WORD] [beyond=yes] [asks=yes] [maps=yes] [pinned=SET/…:TIME] [lent=TIME]`: the set is
 //! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
 //! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`,
 //! each task by itself; or the name of a file of the guest. Each task has a working set of that
@@ -25,6 +25,9 @@
 //! With `asks` they ask for their jobs; every third one joins from outside, and the one before it
 //! ends after some jobs.
 //! With `beyond` they go on beyond their budgets, in time that no job needs, and have to get it.
+//! With `pinned` threads of the jobs' class are behind all jobs, one for each set of processors, on
+//! which alone it may run, and none may wait for longer. So long after the program is there, with `lent`, a real-time thread
+//! asks for what the first program holds, and the run has to end and say so.
 //! With `maps` jobs map and unmap memory all the time, so that they are preempted with what every
 //! thread of their process needs to go on, and to end.
 
@@ -89,6 +92,10 @@ pub struct Case {
     pub asks: bool,
     /// Jobs map and unmap memory.
     pub maps: bool,
+    /// The processors on which threads behind all jobs may run, and for how long they may wait.
+    pub pinned: Option<(Vec<CpuSet>, Duration)>,
+    /// A real-time thread asks for what the first program holds, so long after the start.
+    pub lent: Option<Duration>,
     /// How long the kernel lets a thread wait, where that is not what it always does.
     pub watchdog: Option<Duration>,
     /// How long after its beginning the first jobs are released.
@@ -142,6 +149,8 @@ fn one(line: &str) -> Result<Case> {
         beyond: false,
         asks: false,
         maps: false,
+        pinned: None,
+        lent: None,
     };
     for word in words {
         match word.split_once('=') {
@@ -157,6 +166,12 @@ fn one(line: &str) -> Result<Case> {
             }
             Some(("later", time)) => case.later = Some(time.parse()?),
             Some(("watchdog", time)) => case.watchdog = Some(time.parse()?),
+            Some(("pinned", given)) => {
+                let (places, most) = given.rsplit_once(':').ok_or_else(bad)?;
+                let places = places.split('/').map(str::parse);
+                case.pinned = Some((places.collect::<Result<_>>()?, most.parse()?));
+            }
+            Some(("lent", after)) => case.lent = Some(after.parse()?),
             Some(("waits", most)) => case.waits = Some(most.parse()?),
             Some(("ring", size)) => case.ring = Some(size.parse()?),
             Some(("cpus", cpus)) => case.cpus = Some(cpus.parse()?),
@@ -312,6 +327,11 @@ mod tests {
         let has = |task| given.details(TaskId(task)).unwrap().trigger.is_some();
         assert_eq!([0, 1, 2, 4].map(has), [true, true, false, false]);
         assert_eq!(cases[2].burst, 300);
+        let line = "p g-edf 1s tasks:1ms/10ms pinned=0,3/1:100ms lent=300ms";
+        let case = &read(line).unwrap()[0];
+        let (places, most) = case.pinned.as_ref().unwrap();
+        assert_eq!(places.iter().map(CpuSet::len).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!((Some(*most), case.lent), (ms(100), ms(300)));
         let whole = read("w pd2 1s whole:5:1.5:7").unwrap()[0]
             .tasks(|_| unreachable!())
             .unwrap();
@@ -327,6 +347,7 @@ mod tests {
             "x y 1s z",
             "x g-edf 1s z how=so",
             "x g-edf 1s random:5:1.5:7 decisions=many",
+            "x g-edf 1s random:5:1.5:7 pinned=0,3",
         ] {
             let cases = read(bad).and_then(|c| c[0].tasks(|name| Err(Error::new(name))));
             assert!(cases.is_err(), "{bad}");

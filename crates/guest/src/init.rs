@@ -8,6 +8,7 @@ use crate::latency;
 use crate::maps::{self, Maps};
 use crate::ordinary::{Look, Waits};
 use crate::outside;
+use crate::pinned::Pinned;
 use crate::programs::{self, Company};
 use crate::rounds;
 use crate::triggers::{Counting, Events};
@@ -32,6 +33,10 @@ use workload::calibrate::calibrate;
 use workload::spin::Spin;
 use workload::{Clocked, Work};
 
+/// What a run says of errors.
+pub(crate) const SAID: &str = "/out/said";
+/// What it says when a real-time thread has lent a thread of the first task its priority.
+const HAS_LEFT: &str = "task T1: its thread has left the scheduling class";
 /// Where traces go.
 const PORT: &str = "/dev/vport0p1";
 const CASES: &str = "/cases";
@@ -146,7 +151,13 @@ fn trace_of(case: &Case) -> PathBuf {
 /// Runs a case in a process of its own, and looks whether the kernel is as it was before.
 fn watched(case: &Case, look: &Look) -> Result<()> {
     let failed = |what: String| Err(Error::new(what).at(&case.name));
-    let mut child = start(&["run", &case.name])?;
+    let said = match case.lent {
+        Some(_) => File::create(SAID)
+            .map_err(|e| Error::io(SAID, "make it", &e))?
+            .into(),
+        None => Stdio::inherit(),
+    };
+    let mut child = start_saying(&["run", &case.name], said)?;
     if let Some(after) = case.kill {
         // It is to be killed while the program is there, and not on the way.
         if !rounds::loaded(&mut child) || ended(&mut child, after).is_some() {
@@ -154,13 +165,19 @@ fn watched(case: &Case, look: &Look) -> Result<()> {
         }
         let _ = child.kill();
     }
-    let waits = match case.waits {
-        // Its threads have come into the class a moment later.
-        Some(_) if rounds::loaded(&mut child) && ended(&mut child, COME_IN).is_none() => {
-            Some(Waits::begin(look))
+    // Its threads have come into the class a moment later.
+    let begins = (case.waits.is_some() || case.pinned.is_some())
+        && rounds::loaded(&mut child)
+        && ended(&mut child, COME_IN).is_none();
+    let waits = (case.waits.filter(|_| begins)).map(|most| (most, Waits::begin(look)));
+    let pinned = (case.pinned.as_ref().filter(|_| begins))
+        .map(|(places, most)| (*most, Pinned::begin(places)));
+    if let Some(after) = case.lent {
+        if !rounds::loaded(&mut child) || ended(&mut child, after).is_some() {
+            return failed("it ended before it could be asked".to_owned());
         }
-        _ => None,
-    };
+        programs::ask_for_lock(case)?;
+    }
     let patience = PATIENCE
         .saturating_add(case.horizon)
         .saturating_add(case.later.unwrap_or(Duration::ZERO));
@@ -172,37 +189,61 @@ fn watched(case: &Case, look: &Look) -> Result<()> {
         end_stuck(&mut child);
         return failed(format!("it does not come to its end within {patience}"));
     };
-    if !status.success() && case.kill.is_none() {
-        return failed(format!("it ended with {status}"));
-    }
-    if let Some(most) = case.waits {
-        let Some(waits) = waits else {
-            return failed("it ended before anybody could wait".to_owned());
-        };
-        let (longest, cpu) = waits.longest()?;
-        println!(
-            "guest: {}: an ordinary thread waited for {longest:.1?} at most",
-            case.name
-        );
-        if longest.as_nanos() > u128::from(most.nanos()) {
+    if case.lent.is_some() {
+        let said = fs::read_to_string(SAID).map_err(|e| Error::io(SAID, "read it", &e))?;
+        if status.code() != Some(2) || !said.contains(HAS_LEFT) {
             return failed(format!(
-                "an ordinary thread was kept from processor {cpu} for {longest:.1?}, {most} may be"
+                "it ended with {status}, and says `{}`",
+                said.trim()
             ));
         }
+    } else if !status.success() && case.kill.is_none() {
+        return failed(format!("it ended with {status}"));
+    }
+    if !begins && (case.waits.is_some() || case.pinned.is_some()) {
+        return failed("it ended before anybody could wait".to_owned());
+    }
+    if let Some((most, waits)) = waits {
+        let (longest, cpu) = waits.longest()?;
+        waited(case, "an ordinary thread", longest, &cpu.to_string(), most)?;
+    }
+    if let Some((most, pinned)) = pinned {
+        let (longest, cpus) = pinned.longest()?;
+        waited(
+            case,
+            "a thread behind jobs",
+            longest,
+            &cpus.to_string(),
+            most,
+        )?;
     }
     programs::none_left()?;
     look.again()
 }
 
-/// Starts this program with these words.
+/// Says for how long somebody was kept from processors.
 ///
 /// # Errors
-/// It cannot be started.
-pub(crate) fn start(words: &[&str]) -> Result<Child> {
-    start_saying(words, Stdio::inherit())
+/// For longer than may be.
+fn waited(
+    case: &Case,
+    who: &str,
+    longest: std::time::Duration,
+    cpus: &str,
+    most: Duration,
+) -> Result<()> {
+    println!(
+        "guest: {}: {who} waited for {longest:.1?} at most",
+        case.name
+    );
+    if longest.as_nanos() <= u128::from(most.nanos()) {
+        return Ok(());
+    }
+    let what = format!("{who} was kept from processor {cpus} for {longest:.1?}, {most} may be");
+    Err(Error::new(what).at(&case.name))
 }
 
-/// The same, and what it says of errors goes there.
+/// Starts this program with these words, and what it says of errors goes there.
 ///
 /// # Errors
 /// It cannot be started.
@@ -379,7 +420,7 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
     programs::agree(
         case,
         &set,
-        &sink.executed,
+        (&sink.executed, &sink.least),
         since,
         platform.usable().len() as u64,
     )?;

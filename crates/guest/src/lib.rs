@@ -22,6 +22,8 @@ mod ordinary;
 mod outside;
 pub mod pack;
 #[cfg(feature = "init")]
+mod pinned;
+#[cfg(feature = "init")]
 pub mod programs;
 pub mod quanta;
 #[cfg(feature = "init")]

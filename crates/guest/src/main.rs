@@ -84,10 +84,11 @@ fn judge_all(archive: &str, into: &str, cases: &str) -> Result<bool> {
                 case.name,
                 case.policy.to_string()
             );
-        } else if case.ring.is_some() || case.waits.is_some() {
-            let what = match case.ring {
-                Some(_) => "events are lost and counted",
-                None => "ordinary threads have their processors",
+        } else if case.ring.is_some() || case.waits.is_some() || case.lent.is_some() {
+            let what = match (case.ring, case.lent) {
+                (Some(_), _) => "events are lost and counted",
+                (_, Some(_)) => "a priority is lent to a thread, and the run ends",
+                _ => "ordinary threads have their processors",
             };
             println!(
                 "{:<16} {:<10} {what}: {result}",

@@ -7,24 +7,41 @@ use crate::init;
 use execute::{JoinSocket, Launch, Manner, Performer, Rights};
 use machine::process::of_children;
 use model::{Beyond, Duration, Error, Result, TaskId, TaskSet};
+use rustix::process::setpriority_process;
+use rustix::thread::futex;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 use warmset_task::Task;
+use warmset_task::page::Control;
+use warmset_task::shared::Shared;
 use workload::Work;
 
 /// The word by which this program becomes one.
 pub const WORD: &str = "program";
 /// What they do, in turn.
 const KINDS: [&str; 3] = ["crowd", "naps", "ends"];
+/// Those of which some thread can run at any time, once they are there: their jobs use their budgets
+/// up.
+const AWAKE: [&str; 6] = ["crowd", "alone", "throng", "stirs", "lends", "swaps"];
+/// Those of which several threads want a processor at once.
+const MANY: [&str; 2] = ["crowd", "throng"];
+/// So many threads has a throng.
+const THRONG: usize = 40;
 /// How long one that naps works, and sleeps.
 const WORKS: Duration = Duration::from_micros(700);
 const SLEEPS: std::time::Duration = std::time::Duration::from_millis(3);
 /// One that stirs has threads that sleep for so many microseconds, again and again, beside one that
 /// works: most of a turn of its, which ends at a tick, has passed when the last of them wakes up.
 const STIRS: [u64; 4] = [1000, 1900, 2800, 3700];
+/// Nice values of those that have a lock in turn, beside one of 0.
+const NICE: [i32; 2] = [-10, 10];
+/// `SCHED_FIFO`.
+const SCHED_FIFO: i32 = 1;
 /// After so much processor time one comes to its end.
 const ENDS: Duration = Duration::from_millis(20);
 /// After so many jobs one of those that ask for them ends.
@@ -81,8 +98,7 @@ impl Company {
         if let Some(door) = self.door.as_ref().filter(|_| joins(case, task)) {
             return Performer::Outside(Arc::clone(door));
         }
-        let in_turn = KINDS[task.index() % KINDS.len()];
-        let kind = case.kind.as_deref().unwrap_or(in_turn);
+        let kind = kind_of(case, task);
         let words = match case.asks {
             true if task.index() % 3 == 1 => {
                 vec![
@@ -92,6 +108,7 @@ impl Company {
                 ]
             }
             true => vec!["asks".to_owned(), length(case, set, task)],
+            false if kind == "holds" => vec![kind.to_owned(), lock_of(case)],
             false => vec![kind.to_owned()],
         };
         let command = ["/init", WORD].map(str::to_owned).into_iter();
@@ -141,6 +158,12 @@ pub(crate) fn end_joining(mut child: Child) -> Result<()> {
     Err(Error::new(format!("a program that has joined: {how}")))
 }
 
+/// What a program does that does not ask for its jobs.
+fn kind_of(case: &Case, task: TaskId) -> &str {
+    let in_turn = KINDS[task.index() % KINDS.len()];
+    case.kind.as_deref().unwrap_or(in_turn)
+}
+
 fn joins(case: &Case, task: TaskId) -> bool {
     task.0 < case.programs && task.index() % 3 == 2
 }
@@ -165,6 +188,17 @@ pub fn be(words: &[&str]) -> Result<()> {
             work(Duration::MAX);
         }
         ["alone"] => work(Duration::MAX),
+        // A thread that is not the first one starts another program, and has the number of the first
+        // one from then on.
+        ["swaps"] => {
+            std::thread::spawn(|| Command::new("/init").args([WORD, "alone"]).exec());
+            work(Duration::MAX);
+        }
+        // More threads than one can run for an instant each time somebody looks.
+        ["throng"] => {
+            (1..THRONG).for_each(|_| drop(std::thread::spawn(|| work(Duration::MAX))));
+            work(Duration::MAX);
+        }
         ["naps"] => loop {
             work(WORKS);
             std::thread::sleep(SLEEPS);
@@ -177,6 +211,20 @@ pub fn be(words: &[&str]) -> Result<()> {
                     }
                 });
             }
+            work(Duration::MAX);
+        }
+        // Threads of different nice values have one lock in turn: who waits lends its own.
+        ["lends"] => {
+            static LOCK: AtomicU32 = AtomicU32::new(0);
+            for nice in NICE {
+                std::thread::spawn(move || hold(&LOCK, nice));
+            }
+            hold(&LOCK, 0)?;
+        }
+        // One that holds what somebody outside asks for.
+        ["holds", path] => {
+            let page = lock_in(path)?;
+            futex::lock_pi(&page.told, futex::Flags::empty(), None).map_err(no_lock)?;
             work(Duration::MAX);
         }
         ["ends"] => work(ENDS),
@@ -222,8 +270,56 @@ fn serve(mut task: Task, length: &str, jobs: u64) -> Result<()> {
     Ok(())
 }
 
+fn no_lock(e: rustix::io::Errno) -> Error {
+    Error::io("a futex", "lock or unlock it", &e.into())
+}
+
+/// Has a lock that lends priorities again and again, with work in it and none besides.
+fn hold(lock: &AtomicU32, nice: i32) -> Result<()> {
+    let flags = futex::Flags::PRIVATE;
+    let own = Some(rustix::thread::gettid());
+    setpriority_process(own, nice).map_err(no_lock)?;
+    loop {
+        futex::lock_pi(lock, flags, None).map_err(no_lock)?;
+        work(WORKS);
+        futex::unlock_pi(lock, flags).map_err(no_lock)?;
+    }
+}
+
+/// The name of the file in which the lock is that the program of a case holds.
+fn lock_of(case: &Case) -> String {
+    format!("/out/{}.lock", case.name)
+}
+
+/// A thread of real-time priority asks for the lock that the program of a case holds, which lends it
+/// its priority. It comes to nothing until the program ends.
+///
+/// # Errors
+/// It cannot ask.
+pub(crate) fn ask_for_lock(case: &Case) -> Result<()> {
+    let page = lock_in(&lock_of(case))?;
+    let own = |e: std::io::Error| Error::new(format!("no real-time priority: {e}"));
+    std::thread::spawn(move || {
+        sys::scheduling::set(0, SCHED_FIFO, 1).map_err(own)?;
+        futex::lock_pi(&page.told, futex::Flags::empty(), None).map_err(no_lock)
+    });
+    Ok(())
+}
+
+/// The memory in which such a lock is.
+fn lock_in(path: &str) -> Result<Shared<Control>> {
+    let open = || {
+        let mut options = fs::OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false);
+        let file = file.open(path)?;
+        file.set_len(size_of::<Control>() as u64)?;
+        Shared::map(&file.into(), true)
+    };
+    open().map_err(|e| Error::io(path, "share it", &e))
+}
+
 /// Takes so much processor time.
-fn work(length: Duration) {
+pub(crate) fn work(length: Duration) {
     let end = machine::clock::thread_time().saturating_add(length);
     while machine::clock::thread_time() < end {
         (0..1000u64).for_each(|n| {
@@ -279,19 +375,32 @@ fn processes() -> impl Iterator<Item = PathBuf> {
 /// The run is over, and its programs have been waited for: they have executed what the trace says
 /// of their jobs, by task, and nothing besides, but at most all that there was in the time since
 /// its end. What had no job had no processor; where the case says that programs go on beyond their
-/// budgets, they had at least half of the time that no job needed.
+/// budgets, they had at least half of the time that no job needed. Jobs of those that never sleep
+/// have had all of their budgets.
 ///
 /// # Errors
 /// They have not.
 pub(crate) fn agree(
     case: &Case,
     set: &TaskSet,
-    executed: &[u64],
+    (executed, least): (&[u64], &[u64]),
     since: Duration,
     cpus: u64,
 ) -> Result<()> {
     if case.programs == 0 {
         return Ok(());
+    }
+    let mut programs = set.ids().take(case.programs as usize);
+    let is_short = |task: &TaskId| {
+        AWAKE.contains(&kind_of(case, *task))
+            && least[task.index()] < set.timings()[task.index()].wcet.nanos()
+    };
+    if let Some(task) = programs.find(|task| !case.asks && is_short(task)) {
+        return Err(Error::new(format!(
+            "a job of {}, whose program never sleeps, executed {} of its budget",
+            set.name(task),
+            Duration::from_nanos(least[task.index()])
+        )));
     }
     // What of their last jobs is not told.
     let timings = &set.timings()[..case.programs as usize];
@@ -304,10 +413,9 @@ pub(crate) fn agree(
          it ended {since} ago",
         case.name
     );
-    // Each of those that stir has one thread that works.
-    let busy = match &case.kind {
-        Some(_) => cpus.min(case.programs.into()),
-        None => cpus,
+    let busy = match case.kind.as_deref() {
+        Some(kind) if !MANY.contains(&kind) => cpus.min(case.programs.into()),
+        _ => cpus,
     };
     let mut after = Duration::from_nanos(since.nanos() * busy).saturating_add(slack);
     let mut least = told;

@@ -4,7 +4,7 @@
 use crate::archive;
 use crate::case::{self, Case};
 use crate::fault::{self, Fault, Round};
-use crate::init::{Harm, end_stuck, ended, one, seen_by_kernel, start_saying};
+use crate::init::{Harm, SAID, end_stuck, ended, one, seen_by_kernel, start_saying};
 use crate::ordinary::Look;
 use crate::outside;
 use crate::programs;
@@ -23,8 +23,6 @@ use workload::Work;
 
 /// Says how many rounds there are: `COUNT SEED [FIRST [TIMES]]`.
 const FAULTS: &str = "/faults";
-/// What a run says of errors.
-const SAID: &str = "/out/said";
 /// So many ordinary processes are started at once.
 const MANY: usize = 24;
 /// How long a round may take to come to its end.

@@ -23,6 +23,10 @@ const BURST_AFTER: Duration = Duration::from_millis(150);
 const STATE: &str = "/sys/kernel/sched_ext/state";
 const LOOKS: Duration = Duration::from_millis(10);
 
+/// After so long programs do what they are for: before, their threads and processes come up, and may
+/// sleep for that.
+const THERE: model::Instant = model::Instant::from_nanos(400_000_000);
+
 /// A file of events that counts releases, and what jobs execute.
 pub(crate) struct Counting<S> {
     pub file: S,
@@ -30,6 +34,9 @@ pub(crate) struct Counting<S> {
     pub releases: Vec<u64>,
     /// By task, in nanoseconds, of all jobs that are complete.
     pub executed: Vec<u64>,
+    /// By task, the least that a complete job has executed, when what does them is there
+    /// ([`THERE`]).
+    pub least: Vec<u64>,
 }
 
 impl<S> Counting<S> {
@@ -38,6 +45,7 @@ impl<S> Counting<S> {
             file,
             releases: vec![0; set.len()],
             executed: vec![0; set.len()],
+            least: vec![u64::MAX; set.len()],
         }
     }
 }
@@ -48,7 +56,11 @@ impl<S: Sink> Sink for Counting<S> {
             self.releases[event.task.index()] += 1;
         }
         if event.kind == EventKind::Completion {
-            self.executed[event.task.index()] += event.argument;
+            let task = event.task.index();
+            self.executed[task] += event.argument;
+            if event.time > THERE {
+                self.least[task] = self.least[task].min(event.argument);
+            }
         }
         self.file.record(event);
     }

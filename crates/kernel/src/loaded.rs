@@ -5,10 +5,15 @@ use crate::intf::{self, Choice, Ending, MAX_DOMAINS, MAX_TASKS, Plan};
 use crate::outcome::Settings;
 use crate::support;
 use libbpf_rs::{
-    Link, Map, MapCore, MapFlags, MapMut, Object, ObjectBuilder, PrintLevel, ProgramInput,
+    ErrorKind, Link, Map, MapCore, MapFlags, MapMut, Object, ObjectBuilder, PrintLevel,
+    ProgramInput,
 };
 use model::{Error, Result, TaskId};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::OsStr;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use sys::memory::{Mapping, Use};
@@ -41,6 +46,15 @@ const FIRST: [u8; 4] = 0u32.to_ne_bytes();
 pub(crate) struct Loaded {
     object: Object,
     link: Option<Link>,
+}
+
+/// Of `pidfd_open`, since Linux 6.9: a thread that need not be the first of its process.
+const PIDFD_THREAD: PidfdFlags = PidfdFlags::from_bits_retain(0o200);
+
+/// Has a thread ended?
+fn is_gone(descriptor: &OwnedFd) -> bool {
+    let mut look = [PollFd::new(descriptor, PollFlags::IN)];
+    poll(&mut look, Some(&Timespec::default())).is_ok_and(|ended| ended > 0)
 }
 
 /// What failed, by libbpf or the kernel.
@@ -160,9 +174,25 @@ impl Loaded {
         self.write(PLAN, &FIRST, &plan.to_bytes())
     }
 
-    /// This thread does the jobs of this task.
+    /// This thread does the jobs of this task. One that is known stays as it is: the program notes
+    /// there whether it can run.
     pub fn add_member(&self, thread: i32, task: u32) -> Result<()> {
-        self.write(MEMBERS, &thread.to_ne_bytes(), &task.to_ne_bytes())
+        let thread = Pid::from_raw(thread).ok_or_else(|| Error::new("no such thread"))?;
+        let descriptor = match pidfd_open(thread, PIDFD_THREAD) {
+            // It has ended meanwhile.
+            Err(Errno::SRCH) => return Ok(()),
+            opened => opened.map_err(|e| failed("name a thread to the program", &e))?,
+        };
+        let (key, task) = (
+            descriptor.as_raw_fd().to_ne_bytes(),
+            (task + 1).to_ne_bytes(),
+        );
+        match self.map(MEMBERS)?.update(&key, &task, MapFlags::NO_EXIST) {
+            Err(e) if e.kind() != ErrorKind::AlreadyExists && !is_gone(&descriptor) => {
+                Err(failed(&format!("write `{MEMBERS}` of the program"), &e))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// From now on no task is held back.

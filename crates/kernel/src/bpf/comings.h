@@ -46,12 +46,13 @@ void BPF_PROG(warmset_disable, struct task_struct *p)
 {
 	struct lock *lock;
 	u32 domain;
-	s32 index = known(p, &domain, &lock), on, seen;
+	s32 index = known(p, &domain, &lock), on, seen, link;
 	u64 now, job, changed, left = 0;
 	bool shown;
 
 	if (index < 0 || index >= MAX_TASKS)
 		return;
+	note_able(p, false);
 	if (plan.task[index].many) {
 		/* Threads of a program end, and those that do not are held by nothing any more. */
 		if (!(p->flags & PF_EXITING))
@@ -68,6 +69,7 @@ void BPF_PROG(warmset_disable, struct task_struct *p)
 	seen = t->seen;
 	shown = t->shown;
 	job = t->number;
+	link = t->link;
 	t->on = NONE;
 	t->shown = 0;
 	t->blocked = 1;
@@ -80,7 +82,7 @@ void BPF_PROG(warmset_disable, struct task_struct *p)
 	unlink_task(index);
 	place(index);
 	left = forget(left, now);
-	changed = decide(domain);
+	changed = decide(domain) | let_down(link, on);
 	bpf_spin_unlock(&lock->lock);
 	if (shown)
 		tell(now, seen, SUSPENSION, index, job, 0, 0);
@@ -92,16 +94,22 @@ void BPF_PROG(warmset_disable, struct task_struct *p)
 SEC("struct_ops.s/init_task")
 s32 BPF_PROG(warmset_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	s32 parent = (s32)bpf_get_current_pid_tgid(), own = p->pid;
-	u32 *task;
+	u32 *member, task;
 
 	if (!args->fork)
 		return 0;
-	task = bpf_map_lookup_elem(&members, &parent);
-	if (!task || *task >= MAX_TASKS || !plan.task[*task].many)
+	member = bpf_task_storage_get(&members, bpf_get_current_task_btf(), 0, 0);
+	if (!member)
 		return 0;
-	/* Where there is no room for it, nothing is born. */
-	return bpf_map_update_elem(&members, &own, task, BPF_ANY) ? -ENOMEM : 0;
+	task = *member & ~ABLE;
+	if (!task || !plan.task[at(task - 1)].many)
+		return 0;
+	/* Where there is no memory for it, nothing is born. */
+	member = bpf_task_storage_get(&members, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!member)
+		return -ENOMEM;
+	*member = task;
+	return 0;
 }
 
 /* A thread is of its task no more. If it is the first one of a program that asks for its jobs,
@@ -109,14 +117,17 @@ s32 BPF_PROG(warmset_init_task, struct task_struct *p, struct scx_init_task_args
  */
 static void leave_task(struct task_struct *p)
 {
-	s32 own = p->pid;
-	u32 *task = bpf_map_lookup_elem(&members, &own), index = task ? at(*task) : 0;
+	u32 *member = bpf_task_storage_get(&members, p, 0, 0), index;
 
-	if (task && plan.task[index].asks && own == plan.thread[index]) {
+	if (!member || !*member)
+		return;
+	note_able(p, false);
+	index = at(*member - 1);
+	*member = 0;
+	if (plan.task[index].asks && p->pid == plan.thread[index]) {
 		pages[index].chosen = NEVER;
 		call_program(index);
 	}
-	bpf_map_delete_elem(&members, &own);
 }
 
 /* A thread of a program on its way to its end gets what is left of its program's job. Behind that

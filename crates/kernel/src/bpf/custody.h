@@ -11,25 +11,47 @@ static bool is_behind(const struct task_struct *p)
 	return !over && plan.loader && p->pid == plan.loader;
 }
 
+/* Processors of the plan that no job is linked to. */
+static u64 without_job(void)
+{
+	u64 free = 0;
+	u32 i;
+
+	bpf_for(i, 0, plan.domains)
+		free |= plan.domain[bounded(i)].cpus & ~domains[bounded(i)].linked;
+	return free;
+}
+
+/* Those of these processors on which a thread may run. */
+static u64 open_to(const struct task_struct *p, u64 set)
+{
+	u64 open = 0;
+	u32 slot;
+
+	for_bits(slot, set) {
+		if (bpf_cpumask_test_cpu(cpu_of(slot), &p->cpus_mask))
+			open |= 1ULL << slot;
+	}
+	return open;
+}
+
 /* A thread that is no task can run. It goes behind all jobs: a processor that is linked to none
  * takes it. (An ordinary thread goes before them, and whatever it does a job waits for.) The one
  * that takes the events goes before the others. When it comes to nothing for a while, its process
- * makes it an ordinary one.
+ * makes it an ordinary one. `elsewhere`: processors that are not in the plan take it, too.
  */
-__noinline int stay_behind(s32 here, u64 how, u64 enq_flags)
+static void stay_behind(struct task_struct *p, u64 how, u64 enq_flags, bool elsewhere)
 {
-	s32 slot = slot_of(here);
-	u64 free = 0, own;
+	s32 here = scx_bpf_task_cpu(p), slot = slot_of(here), other;
+	u64 free = open_to(p, without_job()), own;
 	u32 i;
 
 	own = slot >= 0 && slot < MAX_CPUS ? 1ULL << slot : 0;
-	bpf_for(i, 0, plan.domains)
-		free |= plan.domain[bounded(i)].cpus & ~domains[bounded(i)].linked;
 	if (!own || free & own) {
 		scx_bpf_kick_cpu(here, how);
 		/* Its own has nothing else to do, or nothing at all. */
 		if (enq_flags & SCX_ENQ_LAST || asleep & own)
-			return 0;
+			return;
 		free &= asleep;
 	} else if (free & asleep) {
 		/* One that is free and has something to do takes it only behind that. */
@@ -37,7 +59,17 @@ __noinline int stay_behind(s32 here, u64 how, u64 enq_flags)
 	}
 	if (free)
 		scx_bpf_kick_cpu(cpu_of(lowest(free)), how);
-	return 0;
+	if (!elsewhere || free & asleep)
+		return;
+	/* One that is not in the plan may sleep, beside some that are about to take a job. */
+	bpf_for(i, 0, 4) {
+		other = scx_bpf_pick_idle_cpu(&p->cpus_mask, 0);
+		if (other < 0)
+			break;
+		scx_bpf_kick_cpu(other, how);
+		if (slot_of(other) < 0)
+			break;
+	}
 }
 
 /* A thread goes into a queue. If the run is over by now, all processors may have looked there
@@ -51,10 +83,6 @@ static void look_behind(const struct task_struct *p)
 
 /* Longer no thread is between its processor and its queue. */
 #define ON_ITS_WAY 2000000
-/* Of a program whose job has a processor it is not waited for longer: there may be no such
- * thread.
- */
-#define SOON 200000
 
 /* A thread of a task that has left its processor, or has woken up, comes into its queue only when
  * `enqueue` has returned. One that is linked meanwhile nobody calls for.
@@ -62,9 +90,8 @@ static void look_behind(const struct task_struct *p)
 static bool is_on_its_way(u32 index)
 {
 	const struct task *t = &tasks[at(index)];
-	u64 longest = plan.task[at(index)].many ? SOON : ON_ITS_WAY;
 
-	return t->on == NONE && !t->blocked && clock() < t->began + longest;
+	return t->on == NONE && !t->blocked && clock() < t->began + ON_ITS_WAY;
 }
 
 /* Ends the run: a thread may not run on a processor of its task. */
@@ -141,14 +168,12 @@ __noinline int let_go(s32 cpu)
 }
 
 /* The threads of a program that goes on beyond its budget run where no job is. They stay members of
- * its queue, out of which a processor takes one without being linked to it; `out` says which have.
- * The bit is there before the thread has left the queue, so that a processor that the next job of
- * the program is linked to sees the thread in the queue or the bit. Before the first releases
- * nobody runs.
+ * its queue, out of which a processor takes one without being linked to it; `out` says which run so.
+ * Where more of them wait, one that sleeps is called, too. Before the first releases nobody runs.
  */
 __noinline int take_beyond(u32 slot)
 {
-	u64 bit = 1ULL << (slot & 63);
+	u64 others;
 	u32 i;
 
 	if (bpf_ktime_get_ns() < plan.origin)
@@ -158,10 +183,12 @@ __noinline int take_beyond(u32 slot)
 
 		if (!plan.task[at(i)].beyond || t->link != NONE || scx_bpf_dsq_nr_queued(at(i)) <= 0)
 			continue;
-		__sync_fetch_and_or(&t->out, bit);
-		if (scx_bpf_dsq_move_to_local(at(i)))
-			return 1;
-		__sync_fetch_and_and(&t->out, ~bit);
+		if (!scx_bpf_dsq_move_to_local(at(i)))
+			continue;
+		others = without_job() & asleep & ~(1ULL << (slot & 63));
+		if (others && scx_bpf_dsq_nr_queued(at(i)) > 0)
+			scx_bpf_kick_cpu(cpu_of(lowest(others)), 0);
+		return 1;
 	}
 	return 0;
 }
@@ -179,28 +206,6 @@ __noinline int take_others(s32 slot)
 	if (cpus[slot].turn)
 		return take_beyond(slot) || scx_bpf_dsq_move_to_local(OTHERS);
 	return scx_bpf_dsq_move_to_local(OTHERS) || take_beyond(slot);
-}
-
-/* The job of a program has a processor, and others have its threads still, beyond its budget: they
- * are called. Returns whether it has to be waited for one: where a thread has got lost, not for
- * good.
- */
-__noinline int call_in(u32 index, u32 slot)
-{
-	struct task *t = &tasks[at(index)];
-	u64 others = t->out & ~(1ULL << (slot & 63)), now;
-
-	if (!t->out)
-		return 0;
-	call(others);
-	now = clock();
-	if (!t->called)
-		t->called = now;
-	if (now < t->called + ON_ITS_WAY)
-		return 1;
-	t->out = 0;
-	t->called = 0;
-	return 0;
 }
 
 /* The kernel unloads a program under which a thread waits for a processor for 30 s; and jobs may
@@ -229,7 +234,7 @@ __noinline int let_tasks(u32 domain, u64 now)
 		if (t->home != domain || t->on != NONE || t->link != NONE)
 			continue;
 		waiting = scx_bpf_dsq_nr_queued(at(i));
-		if (waiting <= 0 || now < t->began + patience / (u32)waiting)
+		if (waiting <= 0 || now < t->since + patience / (u32)waiting)
 			continue;
 		/* Where a processor has no job, none waits for it. */
 		slot = lowest(open & free ? open & free : open);
@@ -256,6 +261,8 @@ __noinline int let_others(u32 domain)
 
 	if (waiting <= 0)
 		return 0;
+	/* One that fell asleep as a thread went into the queue has not seen it. */
+	call(plan.domain[bounded(domain)].cpus & ~domains[bounded(domain)].linked & asleep);
 	for_bits(slot, domains[bounded(domain)].linked) {
 		cpus[slot].guests = waiting * 2 / LOOKS + 1;
 		scx_bpf_kick_cpu(cpu_of(slot), SCX_KICK_PREEMPT);
@@ -354,8 +361,10 @@ __noinline int let(u32 slot)
 	index = cpus[slot].lets;
 	cpus[slot].lets = NONE;
 	cpus[slot].lent = 1;
+	/* Where one of its threads has the last moment, that one makes room for the next. */
 	if (index >= 0 && index < MAX_TASKS && tasks[index].link == NONE &&
-	    tasks[index].on == NONE && scx_bpf_dsq_move_to_local(index)) {
+	    (tasks[index].on == NONE || tasks[index].on == (s32)slot) &&
+	    scx_bpf_dsq_move_to_local(index)) {
 		if (cpus[slot].moments) {
 			cpus[slot].moments--;
 			cpus[slot].lets = index;

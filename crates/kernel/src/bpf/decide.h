@@ -127,6 +127,7 @@ static void link_to(u32 index, s32 cpu)
 	t->link = slot;
 	t->last = slot;
 	cpus[slot].link = index;
+	cpus[slot].awaits = 0;
 	domains[bounded(t->home)].linked |= 1ULL << slot;
 	place(index);
 }

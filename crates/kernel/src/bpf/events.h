@@ -98,12 +98,12 @@ static u32 cpu_of(u32 slot)
 /* The task of a thread, or NONE. */
 static s32 task_of(struct task_struct *p)
 {
-	s32 pid = p->pid;
-	u32 *index = bpf_map_lookup_elem(&members, &pid);
+	u32 *member = bpf_task_storage_get(&members, p, 0, 0), index;
 
-	if (!index || *index >= MAX_TASKS || over)
+	if (!member || over)
 		return NONE;
-	return *index;
+	index = (*member & ~ABLE) - 1;
+	return index < MAX_TASKS ? (s32)index : NONE;
 }
 
 /* The task of a thread whose domain and lock are known, or NONE. */

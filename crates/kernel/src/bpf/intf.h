@@ -21,8 +21,6 @@ enum {
 	MAX_LEVELS = 6,
 	/* Tasks by words of bits. */
 	TASK_WORDS = MAX_TASKS / 64,
-	/* Threads of programs, and those of tasks. */
-	MAX_MEMBERS = 16384,
 	/* The longest message of the kernel that is kept. */
 	MESSAGE = 256,
 	/* What a call returns that has come after the run. */

@@ -134,6 +134,7 @@ __noinline int hand_over(u32 index)
 	u32 domain = t->home;
 	struct lock *lock = bpf_map_lookup_elem(&locks, &domain);
 	u64 now, changed = 0;
+	bool begun = false;
 
 	if (!lock)
 		return 0;
@@ -142,10 +143,12 @@ __noinline int hand_over(u32 index)
 	now = stamp(domain, now);
 	if (t->home == domain && !t->current && is_released(index, t->number)) {
 		begin(index);
+		begun = true;
 		changed = decide(domain);
 	}
 	bpf_spin_unlock(&lock->lock);
-	tell_window(index, now);
+	if (begun)
+		tell_window(index, now);
 	call(changed);
 	call_program(index);
 	return 0;
@@ -162,6 +165,8 @@ struct news {
 	u8 ended;
 	u8 shown;
 	u8 goes_on;
+	/* The next job has begun with the end of this one. */
+	u8 begun;
 };
 
 /* A running task goes on with its next job where it is, without a switch. */
@@ -189,6 +194,15 @@ static void note_end(u32 index, struct news *news)
 	news->deadline = t->deadline;
 	news->executed = t->executed;
 	finish(index);
+	news->begun = t->current;
+}
+
+/* The processor that a task was linked to, where its job ends on another one, has a job no more: it
+ * is called, too, as it may sleep beside threads behind jobs.
+ */
+static u64 let_down(s32 link, u32 cpu)
+{
+	return link != NONE && link != (s32)cpu ? 1ULL << (link & 63) : 0;
 }
 
 /* Takes notice of the work that a task has done. Returns whether its current job has ended. */
@@ -264,14 +278,14 @@ static void tell_end(u32 index, u64 now, u32 cpu, struct news *news, u32 flags)
 		tell(now, cpu, START, index, news->next, 0, 0);
 }
 
-/* Tells the window of a slice that can run, once. */
+/* Tells the window of a slice that can run, once: whoever comes first. */
 __noinline int tell_window(u32 index, u64 now)
 {
 	struct task *t = &tasks[at(index)];
 
-	if (!plan.task[at(index)].parts || !t->current || t->held || t->told)
+	if (!plan.task[at(index)].parts || !t->current || t->held ||
+	    __sync_lock_test_and_set(&t->told, 1))
 		return 0;
-	t->told = 1;
 	tell(now, lowest(plan.domain[t->home % MAX_DOMAINS].cpus), WINDOW, at(index), t->number,
 	     t->due, 0);
 	return 0;
@@ -378,7 +392,7 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 	u64 now, changed = 0;
 	bool ended = false, pushed = false;
 	u64 number = 0, executed = 0;
-	s32 index;
+	s32 index, link = NONE;
 
 	if (cpu >= MAX_CPUS)
 		return 0;
@@ -402,6 +416,7 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 		struct task *t = &tasks[index];
 		u64 budget = plan.task[index].budget;
 
+		link = t->link;
 		account(t, now);
 		if (t->current && t->shown && budget && t->executed >= budget) {
 			/* A program that knows nothing of jobs leaves nothing to the next one. */
@@ -425,10 +440,13 @@ static int on_budget(void *map, u32 *key, struct timer *timer)
 						 plan.part[index][t->part % MAX_PARTS].domain);
 		}
 	}
+	if (ended || pushed)
+		changed |= let_down(link, cpu);
 	bpf_spin_unlock(&lock->lock);
 	if (ended) {
 		tell_end(index, now, cpu, &news, CUT);
-		tell_window(index, now);
+		if (news.begun)
+			tell_window(index, now);
 		call(changed | (news.goes_on ? 0 : 1ULL << cpu));
 		if (tasks[index].home != domain)
 			hand_over(index);

@@ -29,8 +29,10 @@ enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
 	BPF_ANY = 0,
 	BPF_F_NO_PREALLOC = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
 	BPF_F_TIMER_ABS = 1,
@@ -41,6 +43,7 @@ enum {
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct sched_ext_entity {
+	u32 flags;
 	u64 slice;
 };
 
@@ -109,8 +112,10 @@ struct sched_ext_ops {
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
+	void (*runnable)(struct task_struct *p, u64 enq_flags);
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
+	void (*quiescent)(struct task_struct *p, u64 deq_flags);
 	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*update_idle)(s32 cpu, bool idle);
 	void (*tick)(struct task_struct *p);
@@ -142,7 +147,9 @@ struct sched_ext_ops {
 #define SCX_OPS_SWITCH_PARTIAL (1ULL << 3)
 #define SCX_DSQ_GLOBAL (1ULL << 63 | 1)
 #define SCX_KICK_PREEMPT (1ULL << 1)
+#define SCX_TASK_QUEUED 1
 #define SCX_ENQ_LAST (1ULL << 41)
+#define SCX_DEQ_SLEEP (1ULL << 0)
 #define SCX_SLICE_DFL 20000000ULL
 #define SCX_SLICE_INF (~0ULL)
 

@@ -43,6 +43,7 @@ extern bool scx_bpf_dsq_move_to_local(u64 dsq) __ksym;
 extern s32 scx_bpf_dsq_nr_queued(u64 dsq) __ksym;
 extern s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 extern void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+extern s32 scx_bpf_pick_idle_cpu(const struct cpumask *allowed, u64 flags) __ksym;
 extern void scx_bpf_error_bstr(char *format, u64 *data, u32 size) __ksym;
 extern bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *set) __ksym;
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
@@ -92,6 +93,26 @@ static bool is_bound(const struct task_struct *p)
 	return p->migration_disabled > (own ? forbids : 0);
 }
 
+/* A thread can run: it is about to come, or to change. */
+SEC("struct_ops/runnable")
+void BPF_PROG(warmset_runnable, struct task_struct *p, u64 enq_flags)
+{
+	note_able(p, true);
+	/* A thread that is bound to a processor goes into that one's own queue, and what runs there from
+	 * custody need not end soon.
+	 */
+	if (!over && is_bound(p))
+		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+}
+
+/* A thread can run no more; or it is changed, and goes on. */
+SEC("struct_ops/quiescent")
+void BPF_PROG(warmset_quiescent, struct task_struct *p, u64 deq_flags)
+{
+	if (deq_flags & SCX_DEQ_SLEEP)
+		note_able(p, false);
+}
+
 /* A thread of a task comes into custody: has the processor that the task is linked to to be called?
  * One that is between two threads of a program has looked already, and taken the next one, which
  * the call would take off again at once; unless it has found none.
@@ -120,7 +141,7 @@ struct coming {
 /* Notes that a thread of a task can run. Returns whether the task has gone to another domain before
  * the lock was there: another thread of its program has ended a job.
  */
-__noinline int come_in(u32 index, s32 thread, u64 enq_flags, struct coming *coming)
+__noinline int come_in(u32 index, u64 enq_flags, struct coming *coming)
 {
 	struct lock *lock;
 	u32 domain;
@@ -145,8 +166,6 @@ __noinline int come_in(u32 index, s32 thread, u64 enq_flags, struct coming *comi
 		t->inside = 1;
 		__sync_fetch_and_add(&inside, 1);
 	}
-	t->came = now;
-	t->comer = thread;
 	/* While another thread of a program runs, it says since when that one does. */
 	if (t->on == NONE)
 		t->began = now;
@@ -183,12 +202,12 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 		bool takes_events = is_behind(p);
 
 		scx_bpf_dsq_insert(p, takes_events ? BEHIND : OTHERS, SCX_SLICE_DFL, enq_flags);
-		stay_behind(scx_bpf_task_cpu(p), takes_events ? SCX_KICK_PREEMPT : 0, enq_flags);
+		stay_behind(p, takes_events ? SCX_KICK_PREEMPT : 0, enq_flags, true);
 		look_behind(p);
 		return;
 	}
 	bpf_for(i, 0, 3) {
-		if (!come_in(index, p->pid, enq_flags, &c))
+		if (!come_in(index, enq_flags, &c))
 			break;
 	}
 	scx_bpf_dsq_insert(p, index, slice_of(index), enq_flags);
@@ -199,7 +218,7 @@ void BPF_PROG(warmset_enqueue, struct task_struct *p, u64 enq_flags)
 		c.changed |= 1ULL << (c.link & 63);
 	call(c.changed);
 	if (c.link == NONE && plan.task[index].beyond)
-		stay_behind(scx_bpf_task_cpu(p), 0, enq_flags);
+		stay_behind(p, 0, enq_flags, false);
 	look_behind(p);
 }
 
@@ -238,11 +257,25 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 		take_others(NONE);
 		return;
 	}
+	/* One that is bound here comes to the end of what it is in first: behind what is taken now it
+	 * might wait for long, and nobody else can have it.
+	 */
+	index = cpus[slot].link;
+	if (prev && prev->scx.flags & SCX_TASK_QUEUED && is_bound(prev) &&
+	    (index == NONE || task_of(prev) != index)) {
+		prev->scx.slice = MOMENT;
+		watch_misplaced(slot, clock());
+		return;
+	}
 	if (let(slot))
 		return;
 	index = cpus[slot].link;
 	if (index < 0 || index >= MAX_TASKS) {
-		take_others(slot);
+		/* A job may have been linked here while its lock was given away for a thread that then was
+		 * not there any more.
+		 */
+		if (!take_others(slot) && cpus[slot].link != NONE)
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		return;
 	}
 	if (plan.task[index].many) {
@@ -267,6 +300,9 @@ void BPF_PROG(warmset_dispatch, s32 cpu, struct task_struct *prev)
 	 */
 	if (scx_bpf_dsq_nr_queued(index) > 0 || is_on_its_way(index))
 		ask_again(index, cpu);
+	else if (cpus[slot].link != index)
+		/* As above. */
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
 /* A processor has no job: it is idle, or has come to a thread that is no task. What it was
@@ -363,13 +399,14 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 		return;
 	struct task *t = &tasks[index];
 
-	if (plan.task[index].many)
-		__sync_val_compare_and_swap(&t->comer, p->pid, 0);
 	/* The end of a change. What it does on this processor is known. */
 	if (t->on == (s32)cpu)
 		return;
 	if (plan.task[index].beyond && t->link != (s32)cpu) {
-		/* In time that no job needs, unless one has been linked here, or elsewhere to its own. */
+		__sync_fetch_and_or(&t->out, 1ULL << (cpu & 63));
+		/* In time that no job needs, unless one has been linked here, or elsewhere to its own: that
+		 * processor calls, if it was linked since the bit is there.
+		 */
 		if (cpus[cpu].link == NONE && t->link == NONE)
 			rest(cpu);
 		else
@@ -381,11 +418,9 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 		call_off(p, cpu, lent);
 		return;
 	}
-	if (plan.task[index].beyond) {
+	if (plan.task[index].beyond)
 		/* What it was given where it had no job was more. */
 		p->scx.slice = TURN;
-		t->called = 0;
-	}
 	now = clock();
 	bpf_spin_lock(&lock->lock);
 	if (plan.task[index].many && (t->on != NONE || t->home != domain)) {
@@ -396,6 +431,7 @@ void BPF_PROG(warmset_running, struct task_struct *p)
 	}
 	now = stamp(domain, now);
 	t->on = cpu;
+	cpus[cpu].awaits = 0;
 	t->began = now;
 	cpus[cpu].on = index;
 	misplaced = t->link != (s32)cpu;
@@ -438,7 +474,7 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	u32 cpu = slot_of(scx_bpf_task_cpu(p)), domain;
 	struct news news = {};
 	struct lock *lock;
-	s32 index = known(p, &domain, &lock);
+	s32 index = known(p, &domain, &lock), link;
 	u64 now, job = 0, changed = 0;
 	bool left = false, ended, settled, idles = false, deliberate, many, asks, goes_on, sleeps;
 	bool begun = bpf_ktime_get_ns() >= plan.origin;
@@ -454,12 +490,15 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 
 	many = plan.task[index].many;
 	asks = plan.task[index].asks;
-	if (plan.task[index].beyond)
-		__sync_fetch_and_and(&t->out, ~(1ULL << (cpu & 63)));
-	if (many && t->on != (s32)cpu)
+	if (many && t->on != (s32)cpu) {
+		if (plan.task[index].beyond) {
+			__sync_fetch_and_and(&t->out, ~(1ULL << (cpu & 63)));
+			t->since = clock();
+		}
 		return;
+	}
 	/* Whether another thread of its program can go on in its place. */
-	goes_on = runnable || (many && scx_bpf_dsq_nr_queued(index) > 0);
+	goes_on = runnable || (many && others_able(index, p));
 	/* Its job goes on when it wakes up. */
 	sleeps = !goes_on && (!many || asks);
 	if (sleeps && asks)
@@ -468,12 +507,10 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	bpf_spin_lock(&lock->lock);
 	now = stamp(domain, now);
 	account(t, now);
+	link = t->link;
+	t->since = now;
 	t->on = NONE;
 	cpus[cpu].on = NONE;
-	if (is_coming(index, p->pid, now)) {
-		goes_on = true;
-		sleeps = false;
-	}
 	if (sleeps) {
 		t->blocked = 1;
 		place(index);
@@ -497,7 +534,7 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 		}
 	}
 	if (ended || !goes_on)
-		changed = decide(domain);
+		changed = decide(domain) | let_down(link, cpu);
 	/* This one does not come into custody, which would call for it. */
 	if (!runnable && t->link != NONE)
 		changed |= 1ULL << (t->link & 63);
@@ -508,7 +545,8 @@ void BPF_PROG(warmset_stopping, struct task_struct *p, bool runnable)
 	bpf_spin_unlock(&lock->lock);
 	if (ended) {
 		tell_end(index, now, cpu, &news, 0);
-		tell_window(index, now);
+		if (news.begun)
+			tell_window(index, now);
 	} else if (left)
 		tell(now, cpu, sleeps ? SUSPENSION : PREEMPTION, index, job, 0, 0);
 	if (idles)
@@ -527,7 +565,7 @@ bool BPF_PROG(warmset_yield, struct task_struct *from, struct task_struct *to)
 	u32 cpu = slot_of(scx_bpf_task_cpu(from)), domain;
 	struct news news = {};
 	struct lock *lock;
-	s32 index = known(from, &domain, &lock);
+	s32 index = known(from, &domain, &lock), link;
 	u64 now, changed = 0;
 	bool ended, stays;
 
@@ -539,17 +577,19 @@ bool BPF_PROG(warmset_yield, struct task_struct *from, struct task_struct *to)
 	bpf_spin_lock(&lock->lock);
 	now = stamp(domain, now);
 	account(&tasks[index], now);
+	link = tasks[index].link;
 	ended = take_done(index, &news);
 	if (ended) {
 		cpus[cpu].idle = 0;
-		changed = decide(domain);
+		changed = decide(domain) | let_down(link, cpu);
 		go_on(index, cpu, now, &news);
 	}
 	stays = tasks[index].link == (s32)cpu;
 	bpf_spin_unlock(&lock->lock);
 	if (ended) {
 		tell_end(index, now, cpu, &news, 0);
-		tell_window(index, now);
+		if (news.begun)
+			tell_window(index, now);
 	}
 	if (news.goes_on)
 		watch_budget(index, cpu, now);
@@ -606,8 +646,10 @@ struct sched_ext_ops warmset = {
 	.select_cpu = (void *)warmset_select_cpu,
 	.enqueue = (void *)warmset_enqueue,
 	.dispatch = (void *)warmset_dispatch,
+	.runnable = (void *)warmset_runnable,
 	.running = (void *)warmset_running,
 	.stopping = (void *)warmset_stopping,
+	.quiescent = (void *)warmset_quiescent,
 	.yield = (void *)warmset_yield,
 	.update_idle = (void *)warmset_update_idle,
 	.tick = (void *)warmset_tick,

@@ -103,8 +103,8 @@ struct task {
 	u64 executed;
 	/* Since when it runs, if it runs. */
 	u64 began;
-	/* When a thread of a program came into custody last. */
-	u64 came;
+	/* Since when its threads wait: one has run until then, or none could run. */
+	u64 since;
 	/* How many pieces of work of the task are known to be done. */
 	u64 taken;
 	/* Of the current slice, or of the whole job: its deadline; what orders it before its tie does;
@@ -117,11 +117,15 @@ struct task {
 	u64 opens;
 	/* Jobs that were cut short and whose work is not done (`job::Life::behind`). */
 	u64 behind;
-	/* Slots that have taken one of its threads in time that no job needed; since when its job waits
-	 * for those. Protected by nothing, as others take them at any time.
+	/* Slots that run one of its threads in time that no job needs. Protected by nothing, as others
+	 * take them at any time.
 	 */
 	u64 out;
-	u64 called;
+	/* How many of its threads can run, wherever they are: what the kernel says of each (`note_able`).
+	 */
+	u32 able;
+	/* The trace has the window of the slice. */
+	u32 told;
 	/* The domain of the current slice, or of the next job. */
 	u32 home;
 	u32 part;
@@ -134,14 +138,10 @@ struct task {
 	s32 last;
 	/* The processor on which the current job was shown last. */
 	s32 seen;
-	/* The thread of a program that came into custody last; 0: it has run since. */
-	s32 comer;
 	/* A job is current. */
 	u8 current;
 	/* Its slice waits for its window. */
 	u8 held;
-	/* The trace has the window of the slice. */
-	u8 told;
 	/* It waits for something other than a processor, and the trace says so of its job. */
 	u8 blocked;
 	u8 suspended;
@@ -191,6 +191,8 @@ struct cpu {
 	/* The task that it was seen not to take, and when. */
 	s32 missed;
 	u64 missed_at;
+	/* Since when the program that it is linked to has a thread that can run and does not come. */
+	u64 awaits;
 };
 
 struct domain {
@@ -304,13 +306,14 @@ struct {
 	__type(value, struct timer);
 } looks SEC(".maps");
 
-/* By thread, its task. Most runs have few: to give much memory back takes the kernel milliseconds,
- * in a thread that goes before the jobs of the next run.
+/* Of a thread that is a task's: the task, counted from 1, and the bit `ABLE` if it can run. It is the
+ * thread's own, whatever number it has: one that is not the first of its process takes the first
+ * one's when it starts another program.
  */
+#define ABLE 0x80000000u
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, MAX_MEMBERS);
 	__type(key, s32);
 	__type(value, u32);
 } members SEC(".maps");

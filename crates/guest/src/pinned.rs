@@ -1,0 +1,86 @@
+//! Threads behind all jobs that may run on some processors only: does each of them get one of those
+//! soon, as long as one has no job?
+
+use crate::programs::work;
+use model::{CpuId, CpuSet, Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// `SCHED_EXT`.
+const SCHED_EXT: i32 = 7;
+/// How long one works, and sleeps, in turn.
+const WORKS: model::Duration = model::Duration::from_micros(300);
+const SLEEPS: Duration = Duration::from_millis(5);
+
+/// Threads of the jobs' class, one for each of some sets of processors. Each begins on the first of
+/// its set, and notes how long it took at most from the end of a sleep to that of its work.
+pub(crate) struct Pinned {
+    stop: Arc<AtomicBool>,
+    threads: Vec<(CpuSet, JoinHandle<Result<Duration>>)>,
+}
+
+impl Pinned {
+    /// Lets them begin.
+    pub(crate) fn begin(places: &[CpuSet]) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let start = |cpus: &CpuSet| {
+            let (stop, own) = (Arc::clone(&stop), cpus.clone());
+            let thread = std::thread::spawn(move || longest(&own, &stop));
+            (cpus.clone(), thread)
+        };
+        Pinned {
+            threads: places.iter().map(start).collect(),
+            stop,
+        }
+    }
+
+    /// Ends them. Returns the longest time of all, and on which processors it was.
+    ///
+    /// # Errors
+    /// One of them could not run where it was to.
+    pub(crate) fn longest(mut self) -> Result<(Duration, CpuSet)> {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut longest = (Duration::ZERO, CpuSet::default());
+        for (cpus, thread) in self.threads.drain(..) {
+            let took = thread
+                .join()
+                .unwrap_or_else(|_| Err(Error::new("it panicked")))?;
+            if took > longest.0 {
+                longest = (took, cpus);
+            }
+        }
+        Ok(longest)
+    }
+}
+
+impl Drop for Pinned {
+    /// What comes after it has the processors for itself.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn longest(cpus: &CpuSet, stop: &AtomicBool) -> Result<Duration> {
+    let failed = |e: std::io::Error| Error::new(format!("cannot run on processors {cpus}: {e}"));
+    sys::scheduling::set(0, SCHED_EXT, 0).map_err(failed)?;
+    // It waits there for as long as the first one has a job.
+    stay_on(cpus.lowest()).map_err(failed)?;
+    work(WORKS);
+    stay_on(cpus.iter()).map_err(failed)?;
+    let mut longest = Duration::ZERO;
+    while !stop.load(Ordering::Relaxed) {
+        let due = Instant::now() + SLEEPS;
+        std::thread::sleep(SLEEPS);
+        work(WORKS);
+        longest = longest.max(due.elapsed());
+    }
+    Ok(longest)
+}
+
+fn stay_on(cpus: impl IntoIterator<Item = CpuId>) -> std::io::Result<()> {
+    let mut set = rustix::thread::CpuSet::new();
+    cpus.into_iter().for_each(|cpu| set.set(cpu.0 as usize));
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
