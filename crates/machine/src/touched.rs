@@ -225,6 +225,7 @@ fn wrong(line: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::realtime;
 
     const SMAPS: &str = "\
 55d0c0a00000-55d0c0a02000 r-xp 00000000 fe:00 4242                       /usr/bin/a b
@@ -268,6 +269,29 @@ THPeligible:           0
             let touched = pages.since().unwrap();
             assert_eq!(touched, Bytes::new((count * page) as u64), "{count}");
         }
+    }
+
+    /// Fresh pages are in a list of the processor that has touched them first.
+    #[test]
+    fn pages_are_forgotten_wherever_they_were_touched_first() {
+        let everywhere = || {
+            let cpus = realtime::affinity().unwrap();
+            for first in cpus.iter() {
+                for then in cpus.iter() {
+                    realtime::pin_to(first).unwrap();
+                    let memory = Apart::new(3 * 4096, 0_u8).unwrap();
+                    realtime::pin_to(then).unwrap();
+                    let pages = OwnPages::new(memory.addresses());
+                    pages.forget().unwrap();
+                    assert_eq!(
+                        pages.since().unwrap(),
+                        Bytes::new(0),
+                        "{first}, then {then}"
+                    );
+                }
+            }
+        };
+        std::thread::spawn(everywhere).join().unwrap();
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! files may change at any time by other processes.
 
 use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
 use std::os::fd::AsFd;
 use std::ptr::{NonNull, null_mut};
@@ -288,6 +289,29 @@ pub struct Apart<T> {
     values: std::marker::PhantomData<T>,
 }
 
+/// Keeps the calling thread on its processor, as long as this is there. The kernel has fresh pages in
+/// a list of the processor that has touched them first, until that is full or somebody empties it
+/// there, and does not forget uses of pages in such lists (`MADV_COLD`).
+struct Here(Option<CpuSet>);
+
+impl Here {
+    fn stay() -> Self {
+        let mut one = CpuSet::new();
+        one.set(rustix::thread::sched_getcpu());
+        let all = sched_getaffinity(None).ok();
+        Here(all.filter(|_| sched_setaffinity(None, &one).is_ok()))
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        if let Some(all) = &self.0 {
+            // It is what the thread had.
+            let _ = sched_setaffinity(None, all);
+        }
+    }
+}
+
 impl<T: Copy> Apart<T> {
     /// So many copies of a value, at the beginning of a page, in pages of the usual size.
     ///
@@ -311,11 +335,15 @@ impl<T: Copy> Apart<T> {
             values: std::marker::PhantomData,
         };
         let first = made.first();
+        let _here = Here::stay();
         for at in 0..count {
             // SAFETY: within the part that may be written, which begins at a page: aligned. Nobody
             // else knows these addresses yet.
             unsafe { first.add(at).write(value) };
         }
+        let front = made.map.base() as usize;
+        // Empties the list of this processor. Where it cannot be done, neither can `forget_uses`.
+        let _ = forget_uses(&(front..front + page));
         Ok(made)
     }
 
