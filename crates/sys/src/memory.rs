@@ -289,34 +289,20 @@ pub struct Apart<T> {
     values: std::marker::PhantomData<T>,
 }
 
-/// Keeps the calling thread on its processor, as long as this is there. The kernel has fresh pages in
-/// a list of the processor that has touched them first, until that is full or somebody empties it
-/// there, and does not forget uses of pages in such lists (`MADV_COLD`).
-struct Here(Option<CpuSet>);
-
-impl Here {
-    fn stay() -> Self {
-        let mut one = CpuSet::new();
-        one.set(rustix::thread::sched_getcpu());
-        let all = sched_getaffinity(None).ok();
-        Here(all.filter(|_| sched_setaffinity(None, &one).is_ok()))
-    }
-}
-
-impl Drop for Here {
-    fn drop(&mut self) {
-        if let Some(all) = &self.0 {
-            // It is what the thread had.
-            let _ = sched_setaffinity(None, all);
-        }
-    }
+/// Keeps the calling thread on its processor. Returns where it was let run, if it was let run
+/// elsewhere as well and is not any more.
+fn stay_here() -> Option<CpuSet> {
+    let mut one = CpuSet::new();
+    one.set(rustix::thread::sched_getcpu());
+    let all = sched_getaffinity(None).ok().filter(|all| *all != one)?;
+    sched_setaffinity(None, &one).is_ok().then_some(all)
 }
 
 impl<T: Copy> Apart<T> {
     /// So many copies of a value, at the beginning of a page, in pages of the usual size.
     ///
     /// # Errors
-    /// As [`Mapping::private`].
+    /// As [`Mapping::private`]; the thread cannot be let run again where it was (`EPERM`, `EINVAL`).
     pub fn new(count: usize, value: T) -> io::Result<Self> {
         let page = rustix::param::page_size();
         let bytes = count
@@ -335,7 +321,9 @@ impl<T: Copy> Apart<T> {
             values: std::marker::PhantomData,
         };
         let first = made.first();
-        let _here = Here::stay();
+        // The kernel has fresh pages in a list of the processor that has touched them first, until
+        // that is full or somebody empties it there, and forgets no uses of pages in such lists.
+        let elsewhere = stay_here();
         for at in 0..count {
             // SAFETY: within the part that may be written, which begins at a page: aligned. Nobody
             // else knows these addresses yet.
@@ -344,6 +332,9 @@ impl<T: Copy> Apart<T> {
         let front = made.map.base() as usize;
         // Empties the list of this processor. Where it cannot be done, neither can `forget_uses`.
         let _ = forget_uses(&(front..front + page));
+        if let Some(all) = elsewhere {
+            sched_setaffinity(None, &all)?;
+        }
         Ok(made)
     }
 

@@ -250,9 +250,8 @@ pub fn make_counted(
         .at(place())
         .remedy("leave the colors out, or run it where the processor counts misses"));
     }
-    let no_memory = |e: std::io::Error| {
-        Error::new(format!("there is no memory for its working set: {e}")).at(place())
-    };
+    let no_memory =
+        |e: std::io::Error| Error::new(format!("its working set cannot be had: {e}")).at(place());
     let workload = set.details(task).and_then(|d| d.workload.as_ref());
     match (workload, set.wss(task)) {
         (Some(Workload::Walk { .. }), Some(size)) => {
