@@ -3,7 +3,8 @@
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
 //! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME] [peers=yes]
-//! [programs=N] [kind=WORD] [beyond=yes] [asks=yes] [maps=yes] [pinned=SET/…:TIME] [lent=TIME]`: the set is
+//! [programs=N] [kind=WORD] [beyond=yes] [asks=yes] [maps=yes] [pinned=SET/…:TIME]
+//! [lent=TIME]`: the set is
 //! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
 //! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`,
 //! each task by itself; or the name of a file of the guest. Each task has a working set of that
@@ -26,8 +27,9 @@
 //! ends after some jobs.
 //! With `beyond` they go on beyond their budgets, in time that no job needs, and have to get it.
 //! With `pinned` threads of the jobs' class are behind all jobs, one for each set of processors, on
-//! which alone it may run, and none may wait for longer. So long after the program is there, with `lent`, a real-time thread
-//! asks for what the first program holds, and the run has to end and say so.
+//! which alone it may run, and none may wait for longer. With `lent` a real-time thread asks for
+//! what the first program holds, so long after the program for the kernel is there, and the run has
+//! to end and say so.
 //! With `maps` jobs map and unmap memory all the time, so that they are preempted with what every
 //! thread of their process needs to go on, and to end.
 

@@ -25,8 +25,8 @@ use workload::Work;
 pub const WORD: &str = "program";
 /// What they do, in turn.
 const KINDS: [&str; 3] = ["crowd", "naps", "ends"];
-/// Those of which some thread can run at any time, once they are there: their jobs use their budgets
-/// up.
+/// Those of which some thread can run at any time, once they are there: their jobs have all of
+/// their budgets.
 const AWAKE: [&str; 6] = ["crowd", "alone", "throng", "stirs", "lends", "swaps"];
 /// Those of which several threads want a processor at once.
 const MANY: [&str; 2] = ["crowd", "throng"];
@@ -188,8 +188,8 @@ pub fn be(words: &[&str]) -> Result<()> {
             work(Duration::MAX);
         }
         ["alone"] => work(Duration::MAX),
-        // A thread that is not the first one starts another program, and has the number of the first
-        // one from then on.
+        // A thread that is not the first one starts another program, and has the first one's
+        // number from then on.
         ["swaps"] => {
             std::thread::spawn(|| Command::new("/init").args([WORD, "alone"]).exec());
             work(Duration::MAX);
@@ -291,11 +291,11 @@ fn lock_of(case: &Case) -> String {
     format!("/out/{}.lock", case.name)
 }
 
-/// A thread of real-time priority asks for the lock that the program of a case holds, which lends it
-/// its priority. It comes to nothing until the program ends.
+/// A thread of real-time priority asks for the lock that the program of a case holds, which lends
+/// that its priority. The thread comes to nothing until the program ends.
 ///
 /// # Errors
-/// It cannot ask.
+/// The memory with the lock cannot be had.
 pub(crate) fn ask_for_lock(case: &Case) -> Result<()> {
     let page = lock_in(&lock_of(case))?;
     let own = |e: std::io::Error| Error::new(format!("no real-time priority: {e}"));

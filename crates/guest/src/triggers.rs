@@ -23,8 +23,8 @@ const BURST_AFTER: Duration = Duration::from_millis(150);
 const STATE: &str = "/sys/kernel/sched_ext/state";
 const LOOKS: Duration = Duration::from_millis(10);
 
-/// After so long programs do what they are for: before, their threads and processes come up, and may
-/// sleep for that.
+/// After so long programs do what they are for: before, their threads and processes come up, and
+/// may sleep for that.
 const THERE: model::Instant = model::Instant::from_nanos(400_000_000);
 
 /// A file of events that counts releases, and what jobs execute.

@@ -302,7 +302,8 @@ impl<T: Copy> Apart<T> {
     /// So many copies of a value, at the beginning of a page, in pages of the usual size.
     ///
     /// # Errors
-    /// As [`Mapping::private`]; the thread cannot be let run again where it was (`EPERM`, `EINVAL`).
+    /// As [`Mapping::private`]; the thread cannot be let run again where it was (`EPERM`,
+    /// `EINVAL`).
     pub fn new(count: usize, value: T) -> io::Result<Self> {
         let page = rustix::param::page_size();
         let bytes = count
