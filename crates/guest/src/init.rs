@@ -6,9 +6,9 @@ use crate::case::{self, Case};
 use crate::commands;
 use crate::latency;
 use crate::maps::{self, Maps};
-use crate::ordinary::{Look, Waits};
+use crate::ordinary::{self, Look};
 use crate::outside;
-use crate::pinned::Pinned;
+use crate::pinned;
 use crate::programs::{self, Company};
 use crate::rounds;
 use crate::triggers::{Counting, Events};
@@ -169,9 +169,9 @@ fn watched(case: &Case, look: &Look) -> Result<()> {
     let begins = (case.waits.is_some() || case.pinned.is_some())
         && rounds::loaded(&mut child)
         && ended(&mut child, COME_IN).is_none();
-    let waits = (case.waits.filter(|_| begins)).map(|most| (most, Waits::begin(look)));
+    let waits = (case.waits.filter(|_| begins)).map(|most| (most, ordinary::waits(look)));
     let pinned = (case.pinned.as_ref().filter(|_| begins))
-        .map(|(places, most)| (*most, Pinned::begin(places)));
+        .map(|(places, most)| (*most, pinned::waits(places)));
     if let Some(after) = case.lent {
         if !rounds::loaded(&mut child) || ended(&mut child, after).is_some() {
             return failed("it ended before it could be asked".to_owned());

@@ -2,7 +2,7 @@
 //!
 //! [`Look::first`] notes how long a piece of work takes on each processor, and how two threads
 //! share one; [`Look::again`] asks the same later, and whether anything of sched_ext is left.
-//! [`Waits`] notes for how long an ordinary thread was kept from its processor while a run went on.
+//! [`waits`] notes for how long an ordinary thread was kept from its processor while a run went on.
 
 use crate::init;
 use machine::realtime;
@@ -119,51 +119,62 @@ const ALL_THE_TIME: Duration = Duration::from_millis(1500);
 const WORKS: Duration = Duration::from_millis(20);
 const SLEEPS: Duration = Duration::from_millis(5);
 
-/// Ordinary threads, one on each processor, each of which notes for how long it was kept from it:
-/// from one look at the clock to the next, or from the end of a sleep to the first instruction.
-pub(crate) struct Waits {
+/// Threads that want processors, each in a place of its own, until they are told to stop. Each says
+/// for how long it was kept from them at most.
+pub(crate) struct Waits<P> {
     stop: Arc<AtomicBool>,
-    threads: Vec<(CpuId, JoinHandle<Result<Duration>>)>,
+    threads: Vec<(P, JoinHandle<Result<Duration>>)>,
 }
 
-impl Waits {
-    /// Lets them begin, on all processors of a machine.
-    pub(crate) fn begin(look: &Look) -> Self {
+impl<P: Clone + Send + 'static> Waits<P> {
+    /// Lets one begin in each of these places.
+    pub(crate) fn begin(
+        places: impl IntoIterator<Item = P>,
+        wait: fn(&P, &AtomicBool) -> Result<Duration>,
+    ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let start = |cpu| {
-            let stop = Arc::clone(&stop);
-            (cpu, std::thread::spawn(move || longest_wait(cpu, &stop)))
+        let start = |place: P| {
+            let (stop, own) = (Arc::clone(&stop), place.clone());
+            (place, std::thread::spawn(move || wait(&own, &stop)))
         };
-        let threads = look.cpus.iter().map(start).collect();
+        let threads = places.into_iter().map(start).collect();
         Waits { stop, threads }
     }
 
-    /// Ends them. Returns the longest time of all, and on which processor it was.
+    /// Ends them. Returns the longest time of all, and in which place it was.
     ///
     /// # Errors
-    /// One of them could not run where it was to.
-    pub(crate) fn longest(mut self) -> Result<(Duration, CpuId)> {
+    /// One of them could not run where it was to; there is none.
+    pub(crate) fn longest(mut self) -> Result<(Duration, P)> {
         self.stop.store(true, Ordering::Relaxed);
-        let mut longest = (Duration::ZERO, CpuId(0));
-        for (cpu, thread) in self.threads.drain(..) {
+        let mut longest = None;
+        for (place, thread) in self.threads.drain(..) {
             let waited = thread
                 .join()
                 .unwrap_or_else(|_| Err(Error::new("it panicked")))?;
-            longest = longest.max((waited, cpu));
+            if longest.as_ref().is_none_or(|(most, _)| waited > *most) {
+                longest = Some((waited, place));
+            }
         }
-        Ok(longest)
+        longest.ok_or_else(|| Error::new("nobody wanted a processor"))
     }
 }
 
-impl Drop for Waits {
+impl<P> Drop for Waits<P> {
     /// What comes after it has the processors for itself.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
-fn longest_wait(cpu: CpuId, stop: &AtomicBool) -> Result<Duration> {
-    pin(cpu)?;
+/// Ordinary threads, one on each processor, each of which notes for how long it was kept from it:
+/// from one look at the clock to the next, or from the end of a sleep to the first instruction.
+pub(crate) fn waits(look: &Look) -> Waits<CpuId> {
+    Waits::begin(look.cpus.iter().collect::<Vec<_>>(), longest_wait)
+}
+
+fn longest_wait(cpu: &CpuId, stop: &AtomicBool) -> Result<Duration> {
+    pin(*cpu)?;
     let (mut longest, mut last) = (Duration::ZERO, Instant::now());
     let mut turn = ALL_THE_TIME;
     while !stop.load(Ordering::Relaxed) {

@@ -1,11 +1,10 @@
 //! Threads behind all jobs that may run on some processors only: does each of them get one of those
 //! soon, as long as one has no job?
 
+use crate::ordinary::Waits;
 use crate::programs::work;
 use model::{CpuId, CpuSet, Error, Result};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// `SCHED_EXT`.
@@ -16,50 +15,8 @@ const SLEEPS: Duration = Duration::from_millis(5);
 
 /// Threads of the jobs' class, one for each of some sets of processors. Each begins on the first of
 /// its set, and notes how long it took at most from the end of a sleep to that of its work.
-pub(crate) struct Pinned {
-    stop: Arc<AtomicBool>,
-    threads: Vec<(CpuSet, JoinHandle<Result<Duration>>)>,
-}
-
-impl Pinned {
-    /// Lets them begin.
-    pub(crate) fn begin(places: &[CpuSet]) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let start = |cpus: &CpuSet| {
-            let (stop, own) = (Arc::clone(&stop), cpus.clone());
-            let thread = std::thread::spawn(move || longest(&own, &stop));
-            (cpus.clone(), thread)
-        };
-        Pinned {
-            threads: places.iter().map(start).collect(),
-            stop,
-        }
-    }
-
-    /// Ends them. Returns the longest time of all, and on which processors it was.
-    ///
-    /// # Errors
-    /// One of them could not run where it was to.
-    pub(crate) fn longest(mut self) -> Result<(Duration, CpuSet)> {
-        self.stop.store(true, Ordering::Relaxed);
-        let mut longest = (Duration::ZERO, CpuSet::default());
-        for (cpus, thread) in self.threads.drain(..) {
-            let took = thread
-                .join()
-                .unwrap_or_else(|_| Err(Error::new("it panicked")))?;
-            if took > longest.0 {
-                longest = (took, cpus);
-            }
-        }
-        Ok(longest)
-    }
-}
-
-impl Drop for Pinned {
-    /// What comes after it has the processors for itself.
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
+pub(crate) fn waits(places: &[CpuSet]) -> Waits<CpuSet> {
+    Waits::begin(places.to_vec(), longest)
 }
 
 fn longest(cpus: &CpuSet, stop: &AtomicBool) -> Result<Duration> {

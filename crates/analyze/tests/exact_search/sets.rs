@@ -120,8 +120,8 @@ pub fn slots(set: &Set, clusters: &[Vec<CpuId>]) -> Option<Slots> {
     is_implicit.then(assign).flatten()
 }
 
-/// A set with deadlines equal to periods that PD2 accepts with quanta of a unit, and that no unit
-/// more of a task leaves so; or, of every eighth, one with a unit more.
+/// A set with deadlines equal to periods whose tasks grow by units as long as PD2 accepts it with
+/// quanta of a unit; in every eighth one grows once more, whatever the test says.
 pub fn in_quanta(seed: u64) -> Set {
     let mut r = Random::new(seed ^ 0x9d2_0007);
     let processors = 2 + r.below(2) as u32;
