@@ -7,7 +7,7 @@ use crate::company::Company;
 use crate::engine::{clock, refused};
 use crate::hearing::Hearing;
 use crate::intf::Plan;
-use crate::loaded::{EVENTS, Loaded};
+use crate::loaded::Loaded;
 use crate::worker::Shared;
 use execute::Ending;
 use libbpf_rs::RingBufferBuilder;
@@ -35,7 +35,7 @@ pub(crate) struct Course {
 
 /// What it goes by.
 pub(crate) struct Going<'a> {
-    pub loaded: &'a Loaded,
+    pub loaded: &'a Loaded<'a>,
     pub plan: &'a Plan,
     pub watch: &'a dyn Watch,
     pub shared: &'a Shared,
@@ -79,14 +79,13 @@ impl Going<'_> {
         sink: &mut S,
         flush: &mut impl FnMut(&mut S),
     ) -> Result<Course> {
-        let events = self.loaded.map(EVENTS)?;
         let mut ring = RingBufferBuilder::new();
         let unreadable = |e: libbpf_rs::Error| {
             Error::new(format!("cannot read the events of the program: {e}"))
                 .at("--engine kernel")
                 .remedy("run it from user space")
         };
-        ring.add(&events, |record| {
+        ring.add(self.loaded.events(), |record| {
             self.collector.borrow_mut().take(record);
             0
         })

@@ -8,7 +8,7 @@ use crate::company::{self, Company, Works};
 use crate::course::{self, Course, EVERY, Going};
 use crate::hearing::while_hearing;
 use crate::intf::{Plan, TaskPlan};
-use crate::loaded::Loaded;
+use crate::loaded::{Loaded, Place};
 use crate::outcome::{Outcome, Settings};
 use crate::plan::Carried;
 use crate::planner;
@@ -74,7 +74,8 @@ pub fn run<S: Sink>(
         settings,
         watch,
     };
-    let mut scene = Scene::set(given, carried, works, company)?;
+    let mut place = Place::uninit();
+    let mut scene = Scene::set(given, &mut place, carried, works, company)?;
     let collector = RefCell::new(Collector::new(set));
     let ended = scene.play(&collector, sink, &mut flush);
     scene.end(ended, collector.into_inner(), sink, flush)
@@ -98,7 +99,7 @@ struct Scene<'a> {
     asking: Option<Asking>,
     workers: Vec<Worker>,
     shared: Arc<Shared>,
-    loaded: Loaded,
+    loaded: Loaded<'a>,
     company: Company,
 }
 
@@ -110,7 +111,13 @@ impl<'a> Scene<'a> {
     ///
     /// # Errors
     /// The kernel refuses the program, or a thread.
-    fn set(given: Given<'a>, carried: Carried, works: Works, mut company: Company) -> Result<Self> {
+    fn set(
+        given: Given<'a>,
+        place: &'a mut Place,
+        carried: Carried,
+        works: Works,
+        mut company: Company,
+    ) -> Result<Self> {
         let Given {
             set,
             settings,
@@ -118,7 +125,7 @@ impl<'a> Scene<'a> {
         } = given;
         let asking = company.asking();
         let (plan, machines) = (carried.plan, carried.machines);
-        let loaded = Loaded::load(settings)?;
+        let loaded = Loaded::load(place, settings)?;
         loaded.set_plan(&plan)?;
         let shared = Arc::new(Shared::new(&plan, loaded.pages()?, settings, works.len()));
         // Before the workers, which wait for each other, and for good where this fails.
@@ -324,7 +331,7 @@ fn start_all(
 ///
 /// # Errors
 /// The kernel refuses it; threads do not come in.
-fn gather(loaded: &mut Loaded, plan: &Plan, shared: &Shared, company: &Company) -> Result<()> {
+fn gather(loaded: &mut Loaded<'_>, plan: &Plan, shared: &Shared, company: &Company) -> Result<()> {
     let prepared = prepare(loaded, plan, company).and_then(|()| match &shared.surroundings {
         Some(surroundings) => surroundings.ready(&numbers(plan)),
         None => Ok(()),
@@ -353,7 +360,7 @@ fn gather(loaded: &mut Loaded, plan: &Plan, shared: &Shared, company: &Company) 
 /// # Errors
 /// The kernel refuses it; the moment of release is over.
 fn release(
-    loaded: &Loaded,
+    loaded: &Loaded<'_>,
     plan: &mut Plan,
     settings: &Settings,
     shared: &Shared,
@@ -430,7 +437,7 @@ fn while_deciding<T>(
 
 /// Ends the jobs. In this order: a worker that ends while others are held back may be held back
 /// within the kernel, with the lock of the process's memory that all its threads need to end.
-fn let_go(loaded: &Loaded, shared: &Shared) -> Result<()> {
+fn let_go(loaded: &Loaded<'_>, shared: &Shared) -> Result<()> {
     let let_go = loaded.end();
     shared.stop.store(true, Ordering::Release);
     let_go
@@ -445,7 +452,7 @@ impl Drop for EndsRun<'_> {
     }
 }
 
-fn prepare(loaded: &mut Loaded, plan: &Plan, company: &Company) -> Result<()> {
+fn prepare(loaded: &mut Loaded<'_>, plan: &Plan, company: &Company) -> Result<()> {
     for (task, thread) in plan.threads.iter().enumerate() {
         loaded.add_member(*thread, task as u32)?;
     }

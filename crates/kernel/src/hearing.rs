@@ -29,7 +29,7 @@ pub(crate) struct Hearing<'a> {
 /// # Errors
 /// No thread or no descriptor can be had; as `course`.
 pub(crate) fn while_hearing<T>(
-    loaded: &Loaded,
+    loaded: &Loaded<'_>,
     set: &TaskSet,
     settings: &Settings,
     shared: &Shared,

@@ -1,6 +1,6 @@
 //! What the program in the kernel and its loader share, as `src/bpf/intf.h` says it: where each
-//! field of the plan is, and of the page of a task. The engine compares the sizes with those of the
-//! compiled program when it loads it.
+//! field of the plan is, and of the page of a task. It is held against the
+//! compiled program when the loader is compiled: `bpf_skel.rs`.
 //!
 //! Times are nanoseconds since the origin of the run, unless said otherwise.
 
@@ -154,13 +154,13 @@ pub struct Plan {
 }
 
 /// Bytes of a task in a plan.
-const TASK: usize = 96;
+pub(crate) const TASK: usize = 96;
 /// Bytes of a domain in a plan.
-const DOMAIN: usize = 32;
+pub(crate) const DOMAIN: usize = 32;
 /// Bytes of a change in a plan.
-const CHANGE: usize = 16;
+pub(crate) const CHANGE: usize = 16;
 /// Bytes of a slice in a plan.
-const PART: usize = 32;
+pub(crate) const PART: usize = 32;
 
 impl Plan {
     /// Bytes of `struct plan`.

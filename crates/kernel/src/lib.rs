@@ -8,12 +8,14 @@
 //!
 //! Which kernels it needs and what it guarantees: `docs/kernel.md`.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)] // but in the skeleton, which is generated
 
 #[cfg(feature = "load")]
 mod above;
 #[cfg(feature = "load")]
 mod behind;
+#[cfg(feature = "load")]
+mod bpf_skel;
 #[cfg(feature = "load")]
 mod class;
 pub mod collect;

@@ -1,51 +1,34 @@
 //! The program, loaded into the kernel. When this value goes, so does the program, and every task
 //! is of the fair class again; the kernel does the same when this process ends.
 
+use crate::bpf_skel::{MainSkel, MainSkelBuilder};
 use crate::intf::{self, Choice, Ending, MAX_DOMAINS, MAX_TASKS, Plan};
 use crate::outcome::Settings;
 use crate::support;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{
-    ErrorKind, Link, Map, MapCore, MapFlags, MapMut, Object, ObjectBuilder, PrintLevel,
-    ProgramInput,
+    ErrorKind, Link, MapCore, MapFlags, MapMut, OpenObject, PrintLevel, ProgramInput, ProgramMut,
 };
 use model::{Error, Result, TaskId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::ffi::OsStr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use sys::memory::{Mapping, Use};
 
-/// The compiled program; `make test-kernel` holds it against its source.
-static PROGRAM: &[u8] = include_bytes!("bpf/main.bpf.o");
-
-/// Names of maps.
-const PLAN: &str = ".data.plan";
-const PAGES: &str = ".data.pages";
-const ENDING: &str = ".data.ending";
-const LOSSES: &str = ".data.losses";
-const DECISIONS: &str = ".data.decisions";
-const INSIDE: &str = ".data.inside";
-const OVER: &str = ".data.over";
-const GONE: &str = ".data.gone";
-const PATIENCE: &str = ".data.patience";
-const SEEN: &str = ".bss.seen";
-const CHOICES: &str = ".bss.choices";
-const ASKED: &str = ".data.asked";
-const MEMBERS: &str = "members";
-pub(crate) const EVENTS: &str = "events";
-pub(crate) const CALLS: &str = "calls";
-const SCHEDULER: &str = "warmset";
-
 /// The only key of a map that is one value.
 const FIRST: [u8; 4] = 0u32.to_ne_bytes();
 
-#[derive(Debug)]
-pub(crate) struct Loaded {
-    object: Object,
+/// Where a program is kept while it is loaded.
+pub(crate) type Place = MaybeUninit<OpenObject>;
+
+/// The program schedules as long as the link is there, which goes first.
+pub(crate) struct Loaded<'a> {
     link: Option<Link>,
+    skel: MainSkel<'a>,
 }
 
 /// Of `pidfd_open`, since Linux 6.9: a thread that need not be the first of its process.
@@ -83,95 +66,56 @@ fn while_noting<T>(work: impl FnOnce() -> T) -> (T, String) {
     (done, said)
 }
 
-impl Loaded {
+impl<'a> Loaded<'a> {
     /// Loads the program; it schedules nothing yet.
     ///
     /// # Errors
     /// The kernel has no sched_ext, refuses the program, or this process has no right to it.
-    pub fn load(settings: &Settings) -> Result<Self> {
-        Self::load_by(settings, |said| eprint!("{said}"))
+    pub fn load(place: &'a mut Place, settings: &Settings) -> Result<Self> {
+        Self::load_by(place, settings, |said| eprint!("{said}"))
     }
 
     /// The same; what libbpf says of it goes into the error alone.
     ///
     /// # Errors
     /// As [`Loaded::load`].
-    pub fn load_quietly(settings: &Settings) -> Result<Self> {
-        Self::load_by(settings, |_| {})
+    pub fn load_quietly(place: &'a mut Place, settings: &Settings) -> Result<Self> {
+        Self::load_by(place, settings, |_| {})
     }
 
     /// `show`: what is to become of what libbpf says, which is the whole log of the verifier.
-    fn load_by(settings: &Settings, show: impl Fn(&str)) -> Result<Self> {
+    fn load_by(place: &'a mut Place, settings: &Settings, show: impl Fn(&str)) -> Result<Self> {
         let builder = |e: libbpf_rs::Error| failed("read the program for the kernel", &e);
-        let mut open = ObjectBuilder::default()
-            .open_memory(PROGRAM)
-            .map_err(builder)?;
-        for mut map in open.maps_mut().filter(|map| map.name() == EVENTS) {
-            map.set_max_entries(settings.ring).map_err(builder)?;
-        }
-        // `timeout_ms` is the first member of the scheduler.
-        let watchdog = (settings.watchdog.nanos() / 1_000_000) as u32;
-        for mut map in open.maps_mut().filter(|map| map.name() == SCHEDULER) {
-            let value = map.initial_value_mut().and_then(|v| v.first_chunk_mut());
-            *value.ok_or_else(|| failed("use the program", &"its scheduler is empty"))? =
-                watchdog.to_ne_bytes();
-        }
-        let (object, said) = while_noting(|| open.load());
+        let builds = MainSkelBuilder::default();
+        let mut open = builds.open(place).map_err(builder)?;
+        let events = &mut open.maps.events;
+        events.set_max_entries(settings.ring).map_err(builder)?;
+        open.struct_ops.warmset_mut().timeout_ms = (settings.watchdog.nanos() / 1_000_000) as u32;
+        let (skel, said) = while_noting(|| open.load());
         show(&said);
-        let object = object.map_err(|e| {
+        let skel = skel.map_err(|e| {
             let why = support::refusal(&said).map_or(String::new(), |why| format!(" ({why})"));
             failed("load the program into the kernel", &format!("{e}{why}"))
         })?;
-        let loaded = Loaded { object, link: None };
-        for (name, size) in [
-            (PLAN, Plan::SIZE),
-            (PAGES, intf::PAGE * MAX_TASKS),
-            (ENDING, Ending::SIZE),
-            (LOSSES, 8),
-            (DECISIONS, 8 * MAX_DOMAINS),
-            (SEEN, intf::SEEN * MAX_DOMAINS),
-            (CHOICES, Choice::SIZE * MAX_DOMAINS),
-            (ASKED, intf::ASKED * MAX_TASKS),
-        ] {
-            let there = loaded.map(name)?.value_size() as usize;
-            if there != size {
-                return Err(Error::new(format!(
-                    "`{name}` of the program has {there} bytes, and this build expects {size}"
-                ))
-                .at("--engine kernel")
-                .remedy("build warmset again from one source"));
-            }
-        }
-        loaded.write(PATIENCE, &FIRST, &settings.patience.nanos().to_ne_bytes())?;
+        let loaded = Loaded { link: None, skel };
+        let patience = settings.patience.nanos().to_ne_bytes();
+        write(&loaded.skel.maps.data_patience, &patience)?;
         Ok(loaded)
     }
 
-    /// A map of the program.
-    ///
-    /// # Errors
-    /// The program has none of this name.
-    pub fn map(&self, name: &str) -> Result<Map<'_>> {
-        let found = self
-            .object
-            .maps()
-            .find(|map| map.name() == OsStr::new(name));
-        found.ok_or_else(|| failed("use the program", &format!("it has no map `{name}`")))
+    /// The ring that tells what happens.
+    pub fn events(&self) -> &MapMut<'a> {
+        &self.skel.maps.events
     }
 
-    fn write(&self, name: &str, key: &[u8], bytes: &[u8]) -> Result<()> {
-        let written = self.map(name)?.update(key, bytes, MapFlags::ANY);
-        written.map_err(|e| failed(&format!("write `{name}` of the program"), &e))
-    }
-
-    fn read(&self, name: &str) -> Result<Vec<u8>> {
-        let found = self.map(name)?.lookup(&FIRST, MapFlags::ANY);
-        let found = found.map_err(|e| failed(&format!("read `{name}` of the program"), &e))?;
-        Ok(found.unwrap_or_default())
+    /// The ring by which the program calls those who tell programs of their jobs.
+    pub fn calls(&self) -> &MapMut<'a> {
+        &self.skel.maps.calls
     }
 
     /// What is to be carried out.
     pub fn set_plan(&self, plan: &Plan) -> Result<()> {
-        self.write(PLAN, &FIRST, &plan.to_bytes())
+        write(&self.skel.maps.data_plan, &plan.to_bytes())
     }
 
     /// This thread does the jobs of this task. One that is known stays as it is: the program notes
@@ -187,9 +131,10 @@ impl Loaded {
             descriptor.as_raw_fd().to_ne_bytes(),
             (task + 1).to_ne_bytes(),
         );
-        match self.map(MEMBERS)?.update(&key, &task, MapFlags::NO_EXIST) {
+        let members = &self.skel.maps.members;
+        match members.update(&key, &task, MapFlags::NO_EXIST) {
             Err(e) if e.kind() != ErrorKind::AlreadyExists && !is_gone(&descriptor) => {
-                Err(failed(&format!("write `{MEMBERS}` of the program"), &e))
+                Err(not_written(members, &e))
             }
             _ => Ok(()),
         }
@@ -197,40 +142,34 @@ impl Loaded {
 
     /// From now on no task is held back.
     pub fn end(&self) -> Result<()> {
-        self.write(OVER, &FIRST, &1u32.to_ne_bytes())
+        write(&self.skel.maps.data_over, &1u32.to_ne_bytes())
     }
 
     /// The pages of all tasks, which the program reads and writes at the same time.
     pub fn pages(&self) -> Result<Mapping> {
-        self.mapped(PAGES, intf::PAGE * MAX_TASKS)
-    }
-
-    fn mapped(&self, name: &str, size: usize) -> Result<Mapping> {
-        let map = self.map(name)?;
-        let mapped = Mapping::file(std::os::fd::AsFd::as_fd(&map), size, Use::Write, true);
-        mapped.map_err(|e| failed(&format!("map `{name}` of the program"), &e))
+        mapped(&self.skel.maps.data_pages, intf::PAGE * MAX_TASKS)
     }
 
     /// What a thread needs that decides at quanta.
     pub fn deciding(&self) -> Result<Deciding<'_>> {
         Ok(Deciding {
-            object: &self.object,
-            seen: self.mapped(SEEN, intf::SEEN * MAX_DOMAINS)?,
-            choices: self.mapped(CHOICES, Choice::SIZE * MAX_DOMAINS)?,
+            skel: &self.skel,
+            seen: mapped(&self.skel.maps.bss_seen, intf::SEEN * MAX_DOMAINS)?,
+            choices: mapped(&self.skel.maps.bss_choices, Choice::SIZE * MAX_DOMAINS)?,
         })
     }
 
     /// What a thread needs that hears triggers.
     pub fn asking(&self) -> Result<Asking<'_>> {
         Ok(Asking {
-            object: &self.object,
-            asked: self.mapped(ASKED, intf::ASKED * MAX_TASKS)?,
+            skel: &self.skel,
+            asked: mapped(&self.skel.maps.data_asked, intf::ASKED * MAX_TASKS)?,
         })
     }
 
     /// What threads need that tell programs of their jobs.
     pub fn finishing(&self) -> Finishing<'_> {
-        Finishing(&self.object)
+        Finishing(&self.skel)
     }
 
     /// From now on the program schedules the tasks that are of its class.
@@ -238,60 +177,45 @@ impl Loaded {
     /// # Errors
     /// Another scheduler is loaded.
     pub fn attach(&mut self) -> Result<()> {
-        let mut maps = self.object.maps_mut();
-        let found: Option<MapMut<'_>> = maps.find(|map| map.name() == SCHEDULER);
-        let mut map = found.ok_or_else(|| failed("use the program", &"it has no scheduler"))?;
-        let link = map.attach_struct_ops();
+        let link = self.skel.maps.warmset.attach_struct_ops();
         self.link = Some(link.map_err(|e| failed("let the program schedule", &e))?);
         Ok(())
     }
 
     /// Arms the first release of a domain, on the processor on which this thread runs.
     pub fn start(&self, domain: u32) -> Result<()> {
-        call(
-            &self.object,
-            "warmset_start",
-            domain,
-            "start a scheduling domain",
-        )
+        let what = "start a scheduling domain";
+        match is_on(&self.skel.progs.warmset_start, domain, what)? {
+            true => Ok(()),
+            false => Err(failed(what, &"the run is over")),
+        }
     }
 
     /// How the program came to its end in the kernel; `None`: it is there, or this process has
     /// unloaded it.
     pub fn ending(&self) -> Result<Option<Ending>> {
-        let ending = Ending::from_bytes(&self.read(ENDING)?);
+        let ending = Ending::from_bytes(&read(&self.skel.maps.data_ending)?);
         Ok(ending.filter(|ending| !matches!(ending.kind, 0 | Ending::UNLOADED)))
     }
 
     /// How many tasks the program has in custody.
     pub fn inside(&self) -> Result<usize> {
-        Ok(self.short(INSIDE)? as usize)
+        Ok(short(&self.skel.maps.data_inside)? as usize)
     }
 
     /// The first task whose thread has left the class of the program.
     pub fn gone(&self) -> Result<Option<TaskId>> {
-        Ok(self.short(GONE)?.checked_sub(1).map(TaskId))
-    }
-
-    fn short(&self, name: &str) -> Result<u32> {
-        let word = self.read(name)?.first_chunk::<4>().copied();
-        Ok(word.map_or(0, u32::from_ne_bytes))
+        Ok(short(&self.skel.maps.data_gone)?.checked_sub(1).map(TaskId))
     }
 
     /// How many events were lost as the ring was full.
     pub fn losses(&self) -> Result<u64> {
-        Ok(self.words(LOSSES)?.iter().sum())
+        Ok(words(&self.skel.maps.data_losses)?.iter().sum())
     }
 
     /// How often domains have decided, all together.
     pub fn decisions(&self) -> Result<u64> {
-        Ok(self.words(DECISIONS)?.iter().sum())
-    }
-
-    fn words(&self, name: &str) -> Result<Vec<u64>> {
-        let bytes = self.read(name)?;
-        let words = bytes.as_chunks::<8>().0;
-        Ok(words.iter().map(|word| u64::from_ne_bytes(*word)).collect())
+        Ok(words(&self.skel.maps.data_decisions)?.iter().sum())
     }
 
     /// Unloads the scheduler; all tasks are of the fair class again.
@@ -300,17 +224,40 @@ impl Loaded {
     }
 }
 
-/// Calls one of the programs for a domain.
-fn call(object: &Object, name: &str, domain: u32, what: &str) -> Result<()> {
-    match is_on(object, name, domain, what)? {
-        true => Ok(()),
-        false => Err(failed(what, &"the run is over")),
-    }
+fn write(map: &MapMut<'_>, bytes: &[u8]) -> Result<()> {
+    let written = map.update(&FIRST, bytes, MapFlags::ANY);
+    written.map_err(|e| not_written(map, &e))
+}
+
+fn not_written(map: &MapMut<'_>, e: &libbpf_rs::Error) -> Error {
+    failed(&format!("write {:?} of the program", map.name()), e)
+}
+
+fn read(map: &MapMut<'_>) -> Result<Vec<u8>> {
+    let found = map.lookup(&FIRST, MapFlags::ANY);
+    let found = found.map_err(|e| failed(&format!("read {:?} of the program", map.name()), &e))?;
+    Ok(found.unwrap_or_default())
+}
+
+fn short(map: &MapMut<'_>) -> Result<u32> {
+    let word = read(map)?.first_chunk::<4>().copied();
+    Ok(word.map_or(0, u32::from_ne_bytes))
+}
+
+fn words(map: &MapMut<'_>) -> Result<Vec<u64>> {
+    let bytes = read(map)?;
+    let words = bytes.as_chunks::<8>().0;
+    Ok(words.iter().map(|word| u64::from_ne_bytes(*word)).collect())
+}
+
+fn mapped(map: &MapMut<'_>, size: usize) -> Result<Mapping> {
+    let mapped = Mapping::file(map.as_fd(), size, Use::Write, true);
+    mapped.map_err(|e| failed(&format!("map {:?} of the program", map.name()), &e))
 }
 
 /// Calls one of the programs for a domain. `false`: the run is over.
-fn is_on(object: &Object, name: &str, domain: u32, what: &str) -> Result<bool> {
-    match test_run(object, name, &mut domain.to_ne_bytes(), what)? {
+fn is_on(program: &ProgramMut<'_>, domain: u32, what: &str) -> Result<bool> {
+    match test_run(program, &mut domain.to_ne_bytes(), what)? {
         0 => Ok(true),
         intf::IS_OVER => Ok(false),
         code => Err(failed(
@@ -321,9 +268,7 @@ fn is_on(object: &Object, name: &str, domain: u32, what: &str) -> Result<bool> {
 }
 
 /// Calls one of the programs. Returns what it says.
-fn test_run(object: &Object, name: &str, request: &mut [u8], what: &str) -> Result<u32> {
-    let found = object.progs_mut().find(|p| p.name() == OsStr::new(name));
-    let program = found.ok_or_else(|| failed("use the program", &format!("it has no `{name}`")))?;
+fn test_run(program: &ProgramMut<'_>, request: &mut [u8], what: &str) -> Result<u32> {
     let output = program.test_run(ProgramInput {
         context_in: Some(request),
         ..ProgramInput::default()
@@ -333,7 +278,7 @@ fn test_run(object: &Object, name: &str, request: &mut [u8], what: &str) -> Resu
 
 /// The program as it is known to a thread that hears triggers.
 pub(crate) struct Asking<'a> {
-    object: &'a Object,
+    skel: &'a MainSkel<'a>,
     /// By task, `struct asked`.
     asked: Mapping,
 }
@@ -347,8 +292,7 @@ impl Asking<'_> {
         let mut request = intf::asking(task.0, count);
         // That thousands are released and not begun is found by `overrun`.
         test_run(
-            self.object,
-            "warmset_trigger",
+            &self.skel.progs.warmset_trigger,
             &mut request,
             "release a job",
         )
@@ -368,7 +312,7 @@ impl Asking<'_> {
 }
 
 /// The program as it is known to threads that tell programs of their jobs.
-pub(crate) struct Finishing<'a>(&'a Object);
+pub(crate) struct Finishing<'a>(&'a MainSkel<'a>);
 
 impl Finishing<'_> {
     /// The program of a task has done a job, as its page says, or has gone.
@@ -377,13 +321,14 @@ impl Finishing<'_> {
     /// The program is gone.
     pub fn finished(&self, task: TaskId) -> Result<()> {
         let mut request = task.0.to_ne_bytes();
-        test_run(self.0, "warmset_finished", &mut request, "end a job").map(|_| ())
+        let program = &self.0.progs.warmset_finished;
+        test_run(program, &mut request, "end a job").map(|_| ())
     }
 }
 
 /// The program as it is known to a thread that decides at quanta.
 pub(crate) struct Deciding<'a> {
-    object: &'a Object,
+    skel: &'a MainSkel<'a>,
     /// By domain, `struct seen`.
     pub seen: Mapping,
     choices: Mapping,
@@ -393,7 +338,7 @@ impl Deciding<'_> {
     /// A quantum begins: what is due is released, and `seen` says what has happened. `false`: the
     /// run is over.
     pub fn quantum(&self, domain: u32) -> Result<bool> {
-        is_on(self.object, "warmset_quantum", domain, "begin a quantum")
+        is_on(&self.skel.progs.warmset_quantum, domain, "begin a quantum")
     }
 
     /// Has a choice carried out. `false`: the run is over.
@@ -404,8 +349,7 @@ impl Deciding<'_> {
             at.store(word, Ordering::Release);
         }
         is_on(
-            self.object,
-            "warmset_choose",
+            &self.skel.progs.warmset_choose,
             domain,
             "carry out a decision",
         )

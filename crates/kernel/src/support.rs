@@ -80,7 +80,10 @@ pub fn lacks(tree: &Tree) -> Vec<Error> {
 pub fn trial() -> Result<()> {
     check(&Tree::new("/".as_ref()))?;
     #[cfg(feature = "load")]
-    crate::loaded::Loaded::load_quietly(&crate::Settings::default())?;
+    {
+        let mut place = crate::loaded::Place::uninit();
+        crate::loaded::Loaded::load_quietly(&mut place, &crate::Settings::default())?;
+    }
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use crate::intf::{
     PAGE_CHOSEN, PAGE_DEADLINE, PAGE_DONE, PAGE_GIVEN, PAGE_MIGRATIONS, PAGE_NUMBER,
     PAGE_PREEMPTIONS, PAGE_RELEASE,
 };
-use crate::loaded::{CALLS, Finishing, Loaded};
+use crate::loaded::{Finishing, Loaded};
 use crate::worker::Shared;
 use execute::{Asking, Told};
 use libbpf_rs::RingBufferBuilder;
@@ -43,7 +43,7 @@ struct Teller<'a> {
 /// # Errors
 /// No thread can be had; the program in the kernel cannot be asked; as `course`.
 pub(crate) fn while_telling<T>(
-    loaded: &Loaded,
+    loaded: &Loaded<'_>,
     shared: &Shared,
     asking: Option<Asking>,
     course: impl FnOnce() -> Result<T>,
@@ -116,15 +116,14 @@ impl Teller<'_> {
     }
 
     /// Comes when the program in the kernel calls.
-    fn on_calls(&self, loaded: &Loaded) -> Result<()> {
+    fn on_calls(&self, loaded: &Loaded<'_>) -> Result<()> {
         above::listens();
-        let calls = loaded.map(CALLS)?;
         let unreadable = |e: libbpf_rs::Error| {
             Error::new(format!("cannot read the calls of the program: {e}")).at("--engine kernel")
         };
         let mut ring = RingBufferBuilder::new();
         // Which task it is about does not matter: all are looked at.
-        ring.add(&calls, |_| 0).map_err(unreadable)?;
+        ring.add(loaded.calls(), |_| 0).map_err(unreadable)?;
         let ring = ring.build().map_err(unreadable)?;
         self.listening.fetch_add(1, Ordering::AcqRel);
         while !self.is_over() {
