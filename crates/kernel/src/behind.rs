@@ -3,11 +3,12 @@
 //! As an ordinary thread it would go before them: whatever it does then, a job waits for. So it is
 //! of the class of the jobs while they run, and the program in the kernel gives it processors that
 //! have no job. Where all have one for longer than [`PATIENCE`], a guard makes it an ordinary thread
-//! for once, and it takes the events and puts off what is made of them.
+//! for once, and it takes the events and puts off what is made of them: also where that had begun,
+//! and jobs took the processor meanwhile.
 
 use crate::class;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -22,9 +23,16 @@ const PATIENCE: u32 = 2;
 struct Known {
     /// How often the thread has come to its work.
     steps: AtomicU64,
-    /// The guard has made it an ordinary one.
-    pressed: AtomicBool,
+    /// The guard has made it an ordinary one. The guard holds it while it does so: an ordinary
+    /// thread runs at once, and has to know why.
+    pressed: Mutex<bool>,
     over: AtomicBool,
+}
+
+impl Known {
+    fn pressed(&self) -> MutexGuard<'_, bool> {
+        self.pressed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// As long as this is there, the thread that has made it is behind all jobs.
@@ -58,15 +66,20 @@ impl Behind {
         }
     }
 
-    /// The thread has come to its work. Returns whether it has to be brief, as jobs wait.
-    pub fn is_pressed(&self) -> bool {
+    /// The thread has come to its work.
+    pub fn comes(&self) {
         self.known.steps.fetch_add(1, Ordering::AcqRel);
-        self.known.pressed.load(Ordering::Acquire)
+    }
+
+    /// Does it have to be brief, as jobs wait? That may begin at any time.
+    pub fn is_pressed(&self) -> bool {
+        *self.known.pressed()
     }
 
     /// The work is done for now.
     pub fn rest(&self) {
-        if self.known.pressed.swap(false, Ordering::AcqRel) {
+        let mut pressed = self.known.pressed();
+        if std::mem::take(&mut *pressed) {
             self.go_back();
         }
     }
@@ -98,10 +111,8 @@ fn guard(known: &Arc<Known>) -> std::io::Result<JoinHandle<()>> {
             seen = steps;
             if same >= PATIENCE && !known.over.load(Ordering::Acquire) {
                 same = 0;
-                // In this order: the thread goes back when it sees that it was pressed, and would
-                // be left an ordinary one if it did so in between.
-                let _ = sys::scheduling::set(thread, ORDINARY, 0);
-                known.pressed.store(true, Ordering::Release);
+                let mut pressed = known.pressed();
+                *pressed = sys::scheduling::set(thread, ORDINARY, 0).is_ok();
             }
         }
     };

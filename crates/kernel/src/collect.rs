@@ -22,6 +22,8 @@ struct Pending {
 #[derive(Debug)]
 pub struct Collector {
     waiting: Vec<Event>,
+    /// In order.
+    settled: VecDeque<Event>,
     pending: Vec<VecDeque<Pending>>,
     last: Instant,
     lost: u64,
@@ -34,6 +36,7 @@ impl Collector {
     pub fn new(set: &TaskSet) -> Self {
         Collector {
             waiting: Vec::new(),
+            settled: VecDeque::new(),
             pending: vec![VecDeque::new(); set.len()],
             last: Instant::ZERO,
             lost: 0,
@@ -53,21 +56,28 @@ impl Collector {
 
     /// How many are not handed on yet.
     pub fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() + self.settled.len()
     }
 
-    /// Hands on what is settled at this time, and is no later than the last moment of the run.
-    pub fn hand_on(&mut self, now: Instant, last: Instant, sink: &mut impl Sink) {
+    /// Puts in order what is settled at this time, and is no later than the last moment of the run.
+    pub fn settle(&mut self, now: Instant, last: Instant) {
         let until = Instant::from_nanos(now.nanos().saturating_sub(SETTLED.nanos()));
-        self.hand_on_until(until.min(last), sink);
+        self.settle_until(until.min(last));
     }
 
-    fn hand_on_until(&mut self, until: Instant, sink: &mut impl Sink) {
+    fn settle_until(&mut self, until: Instant) {
         // Stable: events of one moment stay in the order of the ring.
         self.waiting.sort_by_key(|event| event.time);
         let settled = self.waiting.partition_point(|event| event.time <= until);
-        let events: Vec<Event> = self.waiting.drain(..settled).collect();
-        for event in events {
+        self.settled.extend(self.waiting.drain(..settled));
+    }
+
+    /// Hands on what is settled, no more events than that. Is more left?
+    pub fn hand_on(&mut self, most: usize, sink: &mut impl Sink) -> bool {
+        for _ in 0..most {
+            let Some(event) = self.settled.pop_front() else {
+                break;
+            };
             if event.time < self.last {
                 self.lost += 1;
                 let cpu = event.cpu().unwrap_or_default();
@@ -78,6 +88,7 @@ impl Collector {
             self.note(&event);
             sink.record(event);
         }
+        !self.settled.is_empty()
     }
 
     fn note(&mut self, event: &Event) {
@@ -110,7 +121,8 @@ impl Collector {
     /// `losses`: how many events the program in the kernel has lost; those that it could not tell
     /// of any more, or only behind the end, are told here. Returns how many events were lost.
     pub fn finish(mut self, end: Instant, losses: u64, sink: &mut impl Sink) -> u64 {
-        self.hand_on_until(end, sink);
+        self.settle_until(end);
+        self.hand_on(usize::MAX, sink);
         let end = end.max(self.last);
         let untold = losses.saturating_sub(self.told);
         if untold > 0 {
@@ -165,11 +177,19 @@ mod tests {
             collector.take(&event.to_bytes());
         }
         let mut sink = VecSink::default();
-        collector.hand_on(at(SETTLED.nanos() + 9), at(30), &mut sink);
-        let times: Vec<u64> = sink.events.iter().map(|e| e.time.nanos()).collect();
-        assert_eq!(times, [0, 5, 6, 8]);
+        collector.settle(at(SETTLED.nanos() + 9), at(30));
+        assert!(collector.hand_on(3, &mut sink) && collector.waiting() == 3);
+        let times = |sink: &VecSink| {
+            sink.events
+                .iter()
+                .map(|e| e.time.nanos())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(times(&sink), [0, 5, 6]);
+        assert!(!collector.hand_on(3, &mut sink));
+        assert_eq!(times(&sink), [0, 5, 6, 8]);
         // What is behind the end is no part of the trace, however late one looks.
-        collector.hand_on(at(4 * SETTLED.nanos()), at(30), &mut sink);
+        collector.settle(at(4 * SETTLED.nanos()), at(30));
         assert_eq!(collector.finish(at(30), 0, &mut sink), 0);
         assert_eq!(
             sink.events[4..],
@@ -190,7 +210,7 @@ mod tests {
         collector.take(&Event::lost(at(4), CpuId(0), 5).to_bytes());
         collector.take(&Event::lost(at(12), CpuId(0), 3).to_bytes());
         collector.take(&Event::idle(at(9), CpuId(0)).to_bytes());
-        collector.hand_on(at(SETTLED.nanos() + 9), at(9), &mut sink);
+        collector.settle(at(SETTLED.nanos() + 9), at(9));
         collector.take(&Event::idle(at(3), CpuId(1)).to_bytes());
         // Of ten that the program has lost it has told of five before the end.
         assert_eq!(collector.finish(at(9), 10, &mut sink), 13);

@@ -22,6 +22,8 @@ use trace::Sink;
 pub(crate) const EVERY: Duration = Duration::from_millis(20);
 /// So many may wait to be put in order while jobs wait for the thread that does it.
 const MOST_WAITING: usize = 1 << 20;
+/// So many are handed on before it looks whether jobs wait for it.
+const AT_ONCE: usize = 64;
 
 /// What came of it.
 pub(crate) struct Course {
@@ -97,14 +99,17 @@ impl Going<'_> {
             .begin("running", self.plan.horizon / 1_000_000_000);
         let (mut seconds, mut ending) = (0, Ending::Horizon);
         while !self.sleep() {
-            let brief = behind.is_pressed() && self.collector.borrow().waiting() < MOST_WAITING;
+            behind.comes();
             ring.consume().map_err(unreadable)?;
             let now = self.now();
             let second = now.nanos() / 1_000_000_000;
-            if !brief {
-                self.collector.borrow_mut().hand_on(now, horizon, sink);
+            let mut collector = self.collector.borrow_mut();
+            let is_brief = |waiting| behind.is_pressed() && waiting < MOST_WAITING;
+            if !is_brief(collector.waiting()) {
+                collector.settle(now, horizon);
             }
-            if second > seconds && !brief {
+            while !is_brief(collector.waiting()) && collector.hand_on(AT_ONCE, sink) {}
+            if second > seconds && !is_brief(collector.waiting()) {
                 self.watch.advance(second - seconds);
                 seconds = second;
                 flush(sink);
