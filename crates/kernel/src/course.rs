@@ -10,7 +10,7 @@ use crate::intf::Plan;
 use crate::loaded::Loaded;
 use crate::worker::Shared;
 use execute::Ending;
-use libbpf_rs::RingBufferBuilder;
+use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use machine::realtime;
 use model::watch::Watch;
 use model::{Duration, Error, Instant, Result, TaskId, TaskSet};
@@ -22,8 +22,10 @@ use trace::Sink;
 pub(crate) const EVERY: Duration = Duration::from_millis(20);
 /// So many may wait to be put in order while jobs wait for the thread that does it.
 const MOST_WAITING: usize = 1 << 20;
-/// So many are handed on before it looks whether jobs wait for it.
+/// So many are taken, or handed on, before it looks whether jobs wait for it.
 const AT_ONCE: usize = 64;
+/// How long it lets jobs have its processor before it takes more, twice as many each time.
+const BETWEEN: Duration = Duration::from_millis(1);
 
 /// What came of it.
 pub(crate) struct Course {
@@ -53,9 +55,9 @@ impl Going<'_> {
             || self.loaded.ending()?.is_some())
     }
 
-    /// Sleeps for a while, and no longer than until the beginning or the end of the run. Returns
+    /// Sleeps for so long, and no longer than until the beginning or the end of the run. Returns
     /// whether it is over.
-    fn sleep(&self) -> bool {
+    fn sleep(&self, longest: Duration) -> bool {
         let now = clock();
         let left = self
             .plan
@@ -63,8 +65,8 @@ impl Going<'_> {
             .saturating_sub(now.saturating_sub(self.plan.origin));
         let wait = match now >= self.plan.origin {
             true if left == 0 => return true,
-            true => left.min(EVERY.nanos()),
-            false => (self.plan.origin - now).clamp(1, EVERY.nanos()),
+            true => left.min(longest.nanos()),
+            false => (self.plan.origin - now).clamp(1, longest.nanos()),
         };
         realtime::sleep(Duration::from_nanos(wait));
         false
@@ -98,9 +100,11 @@ impl Going<'_> {
         self.watch
             .begin("running", self.plan.horizon / 1_000_000_000);
         let (mut seconds, mut ending) = (0, Ending::Horizon);
-        while !self.sleep() {
+        let (mut is_left, mut at_once) = (false, AT_ONCE);
+        while !self.sleep(if is_left { BETWEEN } else { EVERY }) {
             behind.comes();
-            ring.consume().map_err(unreadable)?;
+            at_once = if is_left { 2 * at_once } else { AT_ONCE };
+            is_left = take(&ring, at_once, &behind).map_err(unreadable)?;
             let now = self.now();
             let second = now.nanos() / 1_000_000_000;
             let mut collector = self.collector.borrow_mut();
@@ -132,7 +136,9 @@ impl Going<'_> {
             if ending != Ending::Horizon || self.has_failed()? {
                 break;
             }
-            behind.rest();
+            if !is_left {
+                behind.rest();
+            }
         }
         drop(behind);
         // No job is released at the horizon or later, and nobody decides: it is no part of the
@@ -151,6 +157,22 @@ impl Going<'_> {
 
     fn now(&self) -> Instant {
         Instant::from_nanos(clock().saturating_sub(self.plan.origin))
+    }
+}
+
+/// Takes events, so many at once and more as long as no job waits. Are some left, as jobs wait?
+///
+/// # Errors
+/// They cannot be read.
+fn take(ring: &RingBuffer<'_>, at_once: usize, behind: &Behind) -> libbpf_rs::Result<bool> {
+    loop {
+        let taken = ring.consume_raw_n(at_once);
+        match usize::try_from(taken) {
+            Err(_) => return Err(libbpf_rs::Error::from_raw_os_error(-taken)),
+            Ok(taken) if taken < at_once => return Ok(false),
+            Ok(_) if behind.is_pressed() => return Ok(true),
+            Ok(_) => {}
+        }
     }
 }
 

@@ -80,15 +80,15 @@ const OTHERWISE: &[(&str, &str, Tried)] = &[
     ),
     (
         "cache",
-        "cache sets --platform core-i7 --distributions",
-        And("--sets 1 --for 100ms"),
-    ),
-    (
-        "cache",
         "cache sets",
         With(&[("--sets 2 --for 20s", "--sets 1 --for 100ms")]),
     ),
     ("cache", "cache videos", And("--videos 1 --for 50ms")),
+    (
+        "cache",
+        "figures/large.toml",
+        With(&[("--for 20s", "--for 1s")]),
+    ),
     (
         "cache",
         "cache multicore",
