@@ -78,8 +78,10 @@ impl Behind {
 
     /// The work is done for now.
     pub fn rest(&self) {
-        let mut pressed = self.known.pressed();
-        if std::mem::take(&mut *pressed) {
+        // Behind all jobs it may stay where it is for long, and must not hold up the guard. One that
+        // presses in between does so again.
+        let was_pressed = std::mem::take(&mut *self.known.pressed());
+        if was_pressed {
             self.go_back();
         }
     }

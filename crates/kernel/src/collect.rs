@@ -11,6 +11,10 @@ use trace::{Event, EventKind, Sink};
 /// No event comes into the ring so long after its stamp.
 pub const SETTLED: Duration = Duration::from_millis(50);
 
+/// So many events have room from the beginning: to get more memory takes a millisecond where
+/// processors are slow, for which a job may wait.
+const ROOM: usize = 1 << 16;
+
 /// A job that is released and not complete.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
@@ -35,8 +39,8 @@ impl Collector {
     /// For the tasks of this set.
     pub fn new(set: &TaskSet) -> Self {
         Collector {
-            waiting: Vec::new(),
-            settled: VecDeque::new(),
+            waiting: Vec::with_capacity(ROOM),
+            settled: VecDeque::with_capacity(ROOM),
             pending: vec![VecDeque::new(); set.len()],
             last: Instant::ZERO,
             lost: 0,

@@ -23,8 +23,8 @@ pub(crate) const EVERY: Duration = Duration::from_millis(20);
 /// So many may wait to be put in order while jobs wait for the thread that does it.
 const MOST_WAITING: usize = 1 << 20;
 /// So many are taken, or handed on, before it looks whether jobs wait for it.
-const AT_ONCE: usize = 64;
-/// How long it lets jobs have its processor before it takes more, twice as many each time.
+const AT_ONCE: usize = 128;
+/// How long it lets jobs have its processor before it takes more.
 const BETWEEN: Duration = Duration::from_millis(1);
 
 /// What came of it.
@@ -100,11 +100,10 @@ impl Going<'_> {
         self.watch
             .begin("running", self.plan.horizon / 1_000_000_000);
         let (mut seconds, mut ending) = (0, Ending::Horizon);
-        let (mut is_left, mut at_once) = (false, AT_ONCE);
+        let mut is_left = false;
         while !self.sleep(if is_left { BETWEEN } else { EVERY }) {
             behind.comes();
-            at_once = if is_left { 2 * at_once } else { AT_ONCE };
-            is_left = take(&ring, at_once, &behind).map_err(unreadable)?;
+            is_left = take(&ring, &behind).map_err(unreadable)?;
             let now = self.now();
             let second = now.nanos() / 1_000_000_000;
             let mut collector = self.collector.borrow_mut();
@@ -160,16 +159,16 @@ impl Going<'_> {
     }
 }
 
-/// Takes events, so many at once and more as long as no job waits. Are some left, as jobs wait?
+/// Takes events, [`AT_ONCE`] of them, and more as long as no job waits. Are some left, as jobs wait?
 ///
 /// # Errors
 /// They cannot be read.
-fn take(ring: &RingBuffer<'_>, at_once: usize, behind: &Behind) -> libbpf_rs::Result<bool> {
+fn take(ring: &RingBuffer<'_>, behind: &Behind) -> libbpf_rs::Result<bool> {
     loop {
-        let taken = ring.consume_raw_n(at_once);
+        let taken = ring.consume_raw_n(AT_ONCE);
         match usize::try_from(taken) {
             Err(_) => return Err(libbpf_rs::Error::from_raw_os_error(-taken)),
-            Ok(taken) if taken < at_once => return Ok(false),
+            Ok(taken) if taken < AT_ONCE => return Ok(false),
             Ok(_) if behind.is_pressed() => return Ok(true),
             Ok(_) => {}
         }
