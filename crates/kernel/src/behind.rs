@@ -7,8 +7,8 @@
 //! and jobs took the processor meanwhile.
 
 use crate::class;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,17 +23,18 @@ const PATIENCE: u32 = 2;
 struct Known {
     /// How often the thread has come to its work.
     steps: AtomicU64,
-    /// The guard has made it an ordinary one. The guard holds it while it does so: an ordinary
-    /// thread runs at once, and has to know why.
-    pressed: Mutex<bool>,
+    /// [`BEHIND`], [`PRESSING`] or [`PRESSED`]. No lock: behind all jobs the thread may stay for long
+    /// where it holds one.
+    pressed: AtomicU8,
     over: AtomicBool,
 }
 
-impl Known {
-    fn pressed(&self) -> MutexGuard<'_, bool> {
-        self.pressed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+/// The thread is behind all jobs.
+const BEHIND: u8 = 0;
+/// The guard is about to make it an ordinary one, which runs at once and has to know why.
+const PRESSING: u8 = 1;
+/// The guard has made it an ordinary one.
+const PRESSED: u8 = 2;
 
 /// As long as this is there, the thread that has made it is behind all jobs.
 #[derive(Debug)]
@@ -73,15 +74,16 @@ impl Behind {
 
     /// Does it have to be brief, as jobs wait? That may begin at any time.
     pub fn is_pressed(&self) -> bool {
-        *self.known.pressed()
+        self.known.pressed.load(Ordering::Acquire) != BEHIND
     }
 
     /// The work is done for now.
     pub fn rest(&self) {
-        // Behind all jobs it may stay where it is for long, and must not hold up the guard. One that
-        // presses in between does so again.
-        let was_pressed = std::mem::take(&mut *self.known.pressed());
-        if was_pressed {
+        // While the guard is at it, it would make it an ordinary one behind this. If it begins in
+        // between, it presses again.
+        let word = &self.known.pressed;
+        let came = word.compare_exchange(PRESSED, BEHIND, Ordering::AcqRel, Ordering::Acquire);
+        if came.is_ok() {
             self.go_back();
         }
     }
@@ -113,8 +115,10 @@ fn guard(known: &Arc<Known>) -> std::io::Result<JoinHandle<()>> {
             seen = steps;
             if same >= PATIENCE && !known.over.load(Ordering::Acquire) {
                 same = 0;
-                let mut pressed = known.pressed();
-                *pressed = sys::scheduling::set(thread, ORDINARY, 0).is_ok();
+                known.pressed.store(PRESSING, Ordering::Release);
+                let is_set = sys::scheduling::set(thread, ORDINARY, 0).is_ok();
+                let came = if is_set { PRESSED } else { BEHIND };
+                known.pressed.store(came, Ordering::Release);
             }
         }
     };

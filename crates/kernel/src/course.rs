@@ -23,9 +23,11 @@ pub(crate) const EVERY: Duration = Duration::from_millis(20);
 /// So many may wait to be put in order while jobs wait for the thread that does it.
 const MOST_WAITING: usize = 1 << 20;
 /// So many are taken, or handed on, before it looks whether jobs wait for it.
-const AT_ONCE: usize = 128;
-/// How long it lets jobs have its processor before it takes more.
+const AT_ONCE: usize = 64;
+/// How long it lets jobs have its processor before it does more, if they wait for it.
 const BETWEEN: Duration = Duration::from_millis(1);
+/// So often before it looks whether the run is over.
+const MOST_TIMES: u32 = 64;
 
 /// What came of it.
 pub(crate) struct Course {
@@ -55,9 +57,9 @@ impl Going<'_> {
             || self.loaded.ending()?.is_some())
     }
 
-    /// Sleeps for so long, and no longer than until the beginning or the end of the run. Returns
+    /// Sleeps for a while, and no longer than until the beginning or the end of the run. Returns
     /// whether it is over.
-    fn sleep(&self, longest: Duration) -> bool {
+    fn sleep(&self) -> bool {
         let now = clock();
         let left = self
             .plan
@@ -65,8 +67,8 @@ impl Going<'_> {
             .saturating_sub(now.saturating_sub(self.plan.origin));
         let wait = match now >= self.plan.origin {
             true if left == 0 => return true,
-            true => left.min(longest.nanos()),
-            false => (self.plan.origin - now).clamp(1, longest.nanos()),
+            true => left.min(EVERY.nanos()),
+            false => (self.plan.origin - now).clamp(1, EVERY.nanos()),
         };
         realtime::sleep(Duration::from_nanos(wait));
         false
@@ -100,10 +102,9 @@ impl Going<'_> {
         self.watch
             .begin("running", self.plan.horizon / 1_000_000_000);
         let (mut seconds, mut ending) = (0, Ending::Horizon);
-        let mut is_left = false;
-        while !self.sleep(if is_left { BETWEEN } else { EVERY }) {
+        while !self.sleep() {
             behind.comes();
-            is_left = take(&ring, &behind).map_err(unreadable)?;
+            take(&ring, &behind).map_err(unreadable)?;
             let now = self.now();
             let second = now.nanos() / 1_000_000_000;
             let mut collector = self.collector.borrow_mut();
@@ -135,9 +136,7 @@ impl Going<'_> {
             if ending != Ending::Horizon || self.has_failed()? {
                 break;
             }
-            if !is_left {
-                behind.rest();
-            }
+            behind.rest();
         }
         drop(behind);
         // No job is released at the horizon or later, and nobody decides: it is no part of the
@@ -159,18 +158,23 @@ impl Going<'_> {
     }
 }
 
-/// Takes events, [`AT_ONCE`] of them, and more as long as no job waits. Are some left, as jobs wait?
+/// Takes events; where jobs wait for it, in pieces.
 ///
 /// # Errors
 /// They cannot be read.
-fn take(ring: &RingBuffer<'_>, behind: &Behind) -> libbpf_rs::Result<bool> {
+fn take(ring: &RingBuffer<'_>, behind: &Behind) -> libbpf_rs::Result<()> {
+    let mut times = 0;
     loop {
         let taken = ring.consume_raw_n(AT_ONCE);
-        match usize::try_from(taken) {
-            Err(_) => return Err(libbpf_rs::Error::from_raw_os_error(-taken)),
-            Ok(taken) if taken < AT_ONCE => return Ok(false),
-            Ok(_) if behind.is_pressed() => return Ok(true),
-            Ok(_) => {}
+        let Ok(count) = usize::try_from(taken) else {
+            return Err(libbpf_rs::Error::from_raw_os_error(-taken));
+        };
+        if behind.is_pressed() {
+            realtime::sleep(BETWEEN);
+            times += 1;
+        }
+        if count < AT_ONCE || times == MOST_TIMES {
+            return Ok(());
         }
     }
 }
