@@ -23,8 +23,8 @@ const PATIENCE: u32 = 2;
 struct Known {
     /// How often the thread has come to its work.
     steps: AtomicU64,
-    /// [`BEHIND`], [`PRESSING`] or [`PRESSED`]. No lock: behind all jobs the thread may stay for long
-    /// where it holds one.
+    /// [`BEHIND`], [`PRESSING`] or [`PRESSED`]. No lock: behind all jobs the thread may stay for
+    /// long where it holds one.
     pressed: AtomicU8,
     over: AtomicBool,
 }

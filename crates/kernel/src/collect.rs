@@ -11,8 +11,8 @@ use trace::{Event, EventKind, Sink};
 /// No event comes into the ring so long after its stamp.
 pub const SETTLED: Duration = Duration::from_millis(50);
 
-/// So many events have room from the beginning: to get more memory takes a millisecond where
-/// processors are slow, for which a job may wait.
+/// So many events have room from the beginning: while jobs wait for the thread that takes them, it
+/// asks for no memory.
 const ROOM: usize = 1 << 16;
 
 /// A job that is released and not complete.
@@ -26,7 +26,7 @@ struct Pending {
 #[derive(Debug)]
 pub struct Collector {
     waiting: Vec<Event>,
-    /// In order.
+    /// Taken out of `waiting` in the order of time, and not handed on yet.
     settled: VecDeque<Event>,
     pending: Vec<VecDeque<Pending>>,
     last: Instant,
