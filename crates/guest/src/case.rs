@@ -1,8 +1,8 @@
 //! What is tried in the guest: lines of a file, each a case.
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
-//! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [stuck=TASK]
-//! [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME] [peers=yes]
+//! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE]
+//! [waiting=N] [stuck=TASK] [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME] [peers=yes]
 //! [programs=N] [kind=WORD] [beyond=yes] [asks=yes] [maps=yes] [pinned=SET/…:TIME]
 //! [lent=TIME]`: the set is
 //! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
@@ -13,8 +13,9 @@
 //! with the simulator, by so many decisions at least (`decisions`). It runs on the processors
 //! `cpus` alone; once in `change`, the nice values and affinities of all its threads are changed
 //! from outside. With a `ring` events come through one of that size, which is to be too small: the
-//! run and its trace have to say how many are lost. The first job of the task `stuck`, counted
-//! from 1, never comes to its end. With `waits` ordinary threads want all processors, and none may
+//! run and its trace have to say how many are lost. No more than `waiting` events may wait until
+//! they are written, and none may be lost for that. The first job of the task `stuck`, counted from
+//! 1, never comes to its end. With `waits` ordinary threads want all processors, and none may
 //! be kept from its own for longer; that jobs come late then is no matter of the case. The kernel
 //! lets a thread wait for `watchdog`, and the program for a third of that. The first jobs are
 //! released so much `later` than the threads are there. The jobs of the first `triggers` tasks
@@ -72,6 +73,8 @@ pub struct Case {
     pub change: Option<Duration>,
     /// How large the ring of events is, where events are to be lost.
     pub ring: Option<Bytes>,
+    /// How many events may wait until they are written; `None`: more than a case brings.
+    pub waiting: Option<usize>,
     /// The task, from 0, whose first job never comes to its end.
     pub stuck: Option<usize>,
     /// For how long an ordinary thread may be kept from its processor.
@@ -138,6 +141,7 @@ fn one(line: &str) -> Result<Case> {
         cpus: None,
         change: None,
         ring: None,
+        waiting: None,
         stuck: None,
         waits: None,
         triggers: 0,
@@ -176,6 +180,7 @@ fn one(line: &str) -> Result<Case> {
             Some(("lent", after)) => case.lent = Some(after.parse()?),
             Some(("waits", most)) => case.waits = Some(most.parse()?),
             Some(("ring", size)) => case.ring = Some(size.parse()?),
+            Some(("waiting", count)) => case.waiting = Some(count.parse().map_err(|_| bad())?),
             Some(("cpus", cpus)) => case.cpus = Some(cpus.parse()?),
             Some(("change", every)) => case.change = Some(every.parse()?),
             Some(("decisions", least)) => case.decisions = least.parse().map_err(|_| bad())?,

@@ -1,14 +1,17 @@
-//! The thread that takes the events goes behind all jobs.
+//! Threads of the run that are no task's go behind all jobs.
 //!
-//! As an ordinary thread it would go before them: whatever it does then, a job waits for. So it is
-//! of the class of the jobs while they run, and the program in the kernel gives it processors that
-//! have no job. Where all have one for longer than [`PATIENCE`], a guard makes it an ordinary thread
-//! for once, and it takes the events and puts off what is made of them: also where that had begun,
-//! and jobs took the processor meanwhile.
+//! As ordinary threads they would go before them: whatever one does then, a job waits for. So they
+//! are of the class of the jobs while these run, and the program in the kernel gives them processors
+//! that have no job. Where that may last for too long, somebody makes such a thread an ordinary one
+//! for once ([`Seat::press`]), and it does the least that cannot wait: also where it was in the
+//! middle of something, and jobs took the processor meanwhile.
+//!
+//! For the one that takes the events a guard does so where all processors have had jobs for longer
+//! than [`PATIENCE`].
 
 use crate::class;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,24 +22,69 @@ const ORDINARY: i32 = 0;
 const LOOKS: Duration = Duration::from_millis(100);
 const PATIENCE: u32 = 2;
 
+/// The thread is behind all jobs.
+const BEHIND: u8 = 0;
+/// Somebody is about to make it an ordinary one, which runs at once and has to know why.
+const PRESSING: u8 = 1;
+/// Somebody has made it an ordinary one.
+const PRESSED: u8 = 2;
+
+/// The place of a thread behind all jobs.
 #[derive(Debug, Default)]
-struct Known {
-    /// How often the thread has come to its work.
-    steps: AtomicU64,
+pub(crate) struct Seat {
+    /// 0: nobody has it.
+    thread: AtomicI32,
     /// [`BEHIND`], [`PRESSING`] or [`PRESSED`]. No lock: behind all jobs the thread may stay for
     /// long where it holds one.
     pressed: AtomicU8,
+}
+
+impl Seat {
+    /// The calling thread takes it. Where that is refused, it stays what it is.
+    pub fn take(&self) {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        self.thread.store(thread, Ordering::Release);
+        let _ = class::come_in();
+    }
+
+    /// Makes its thread an ordinary one, until that has come to rest.
+    pub fn press(&self) {
+        let thread = self.thread.load(Ordering::Acquire);
+        if thread != 0 {
+            self.pressed.store(PRESSING, Ordering::Release);
+            let is_set = sys::scheduling::set(thread, ORDINARY, 0).is_ok();
+            let came = if is_set { PRESSED } else { BEHIND };
+            self.pressed.store(came, Ordering::Release);
+        }
+    }
+
+    /// Does its thread have to be brief, as jobs wait? That may begin at any time.
+    pub fn is_pressed(&self) -> bool {
+        self.pressed.load(Ordering::Acquire) != BEHIND
+    }
+
+    /// Its thread has done its work for now.
+    pub fn rest(&self) {
+        // While somebody is at it, it would be made an ordinary one behind this. If that begins in
+        // between, it is pressed again.
+        let word = &self.pressed;
+        let came = word.compare_exchange(PRESSED, BEHIND, Ordering::AcqRel, Ordering::Acquire);
+        if came.is_ok() {
+            let _ = class::come_in();
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    seat: Seat,
+    /// How often the thread has come to its work.
+    steps: AtomicU64,
     over: AtomicBool,
 }
 
-/// The thread is behind all jobs.
-const BEHIND: u8 = 0;
-/// The guard is about to make it an ordinary one, which runs at once and has to know why.
-const PRESSING: u8 = 1;
-/// The guard has made it an ordinary one.
-const PRESSED: u8 = 2;
-
-/// As long as this is there, the thread that has made it is behind all jobs.
+/// As long as this is there, the thread that has made it is behind all jobs, and a guard looks after
+/// it.
 #[derive(Debug)]
 pub(crate) struct Behind {
     known: Arc<Known>,
@@ -55,16 +103,10 @@ impl Behind {
         let guard = (is_ordinary && may)
             .then(|| guard(&known))
             .and_then(Result::ok);
-        let behind = Behind { known, guard };
-        behind.go_back();
-        behind
-    }
-
-    fn go_back(&self) {
-        if self.guard.is_some() {
-            // Where it is refused, it stays ordinary.
-            let _ = class::come_in();
+        if guard.is_some() {
+            known.seat.take();
         }
+        Behind { known, guard }
     }
 
     /// The thread has come to its work.
@@ -72,20 +114,14 @@ impl Behind {
         self.known.steps.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Does it have to be brief, as jobs wait? That may begin at any time.
+    /// Does it have to be brief, as jobs wait?
     pub fn is_pressed(&self) -> bool {
-        self.known.pressed.load(Ordering::Acquire) != BEHIND
+        self.known.seat.is_pressed()
     }
 
     /// The work is done for now.
     pub fn rest(&self) {
-        // While the guard is at it, it would make it an ordinary one behind this. If it begins in
-        // between, it presses again.
-        let word = &self.known.pressed;
-        let came = word.compare_exchange(PRESSED, BEHIND, Ordering::AcqRel, Ordering::Acquire);
-        if came.is_ok() {
-            self.go_back();
-        }
+        self.known.seat.rest();
     }
 }
 
@@ -104,7 +140,6 @@ impl Drop for Behind {
 }
 
 fn guard(known: &Arc<Known>) -> std::io::Result<JoinHandle<()>> {
-    let thread = rustix::thread::gettid().as_raw_nonzero().get();
     let known = Arc::clone(known);
     let watch = move || {
         let (mut seen, mut same) = (0, 0);
@@ -115,10 +150,7 @@ fn guard(known: &Arc<Known>) -> std::io::Result<JoinHandle<()>> {
             seen = steps;
             if same >= PATIENCE && !known.over.load(Ordering::Acquire) {
                 same = 0;
-                known.pressed.store(PRESSING, Ordering::Release);
-                let is_set = sys::scheduling::set(thread, ORDINARY, 0).is_ok();
-                let came = if is_set { PRESSED } else { BEHIND };
-                known.pressed.store(came, Ordering::Release);
+                known.seat.press();
             }
         }
     };

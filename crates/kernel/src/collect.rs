@@ -11,10 +11,6 @@ use trace::{Event, EventKind, Sink};
 /// No event comes into the ring so long after its stamp.
 pub const SETTLED: Duration = Duration::from_millis(50);
 
-/// So many events have room from the beginning: while jobs wait for the thread that takes them, it
-/// asks for no memory.
-const ROOM: usize = 1 << 16;
-
 /// A job that is released and not complete.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
@@ -25,9 +21,12 @@ struct Pending {
 /// Takes events as they come, and hands them on in the order of time.
 #[derive(Debug)]
 pub struct Collector {
-    waiting: Vec<Event>,
-    /// Taken out of `waiting` in the order of time, and not handed on yet.
-    settled: VecDeque<Event>,
+    /// Not handed on yet, in the order of time; those of one moment in the order of the ring.
+    waiting: VecDeque<Event>,
+    /// The latest that has come.
+    latest: Instant,
+    /// No event is handed on that is later.
+    horizon: Instant,
     pending: Vec<VecDeque<Pending>>,
     last: Instant,
     lost: u64,
@@ -36,11 +35,12 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// For the tasks of this set.
-    pub fn new(set: &TaskSet) -> Self {
+    /// For the tasks of this set, up to the end of a run.
+    pub fn new(set: &TaskSet, horizon: Instant) -> Self {
         Collector {
-            waiting: Vec::with_capacity(ROOM),
-            settled: VecDeque::with_capacity(ROOM),
+            waiting: VecDeque::new(),
+            latest: Instant::ZERO,
+            horizon,
             pending: vec![VecDeque::new(); set.len()],
             last: Instant::ZERO,
             lost: 0,
@@ -48,40 +48,28 @@ impl Collector {
         }
     }
 
-    /// Takes a record as it stands in the ring. One that is no event counts as lost: the program
-    /// does not write such.
-    pub fn take(&mut self, record: &[u8]) {
-        let bytes = record.first_chunk::<{ Event::SIZE }>();
-        match bytes.and_then(Event::from_bytes) {
-            Some(event) => self.waiting.push(event),
-            None => self.lost += 1,
-        }
+    /// Takes an event, in the order in which they came into the ring.
+    pub fn take(&mut self, event: Event) {
+        self.latest = self.latest.max(event.time);
+        let later = |before: &&Event| before.time > event.time;
+        let later = self.waiting.iter().rev().take_while(later).count();
+        self.waiting.insert(self.waiting.len() - later, event);
     }
 
-    /// How many are not handed on yet.
-    pub fn waiting(&self) -> usize {
-        self.waiting.len() + self.settled.len()
+    /// Hands on what is so much older than the latest that nothing can come before it any more, and
+    /// no more events than that. Returns how many.
+    pub fn hand_on(&mut self, most: usize, sink: &mut impl Sink) -> usize {
+        let settled = self.latest.nanos().saturating_sub(SETTLED.nanos());
+        self.hand_on_until(Instant::from_nanos(settled).min(self.horizon), most, sink)
     }
 
-    /// Puts in order what is settled at this time, and is no later than the last moment of the run.
-    pub fn settle(&mut self, now: Instant, last: Instant) {
-        let until = Instant::from_nanos(now.nanos().saturating_sub(SETTLED.nanos()));
-        self.settle_until(until.min(last));
-    }
-
-    fn settle_until(&mut self, until: Instant) {
-        // Stable: events of one moment stay in the order of the ring.
-        self.waiting.sort_by_key(|event| event.time);
-        let settled = self.waiting.partition_point(|event| event.time <= until);
-        self.settled.extend(self.waiting.drain(..settled));
-    }
-
-    /// Hands on what is settled, no more events than that. Is more left?
-    pub fn hand_on(&mut self, most: usize, sink: &mut impl Sink) -> bool {
-        for _ in 0..most {
-            let Some(event) = self.settled.pop_front() else {
-                break;
+    fn hand_on_until(&mut self, until: Instant, most: usize, sink: &mut impl Sink) -> usize {
+        for count in 0..most {
+            let Some(event) = self.waiting.front().filter(|event| event.time <= until) else {
+                return count;
             };
+            let event = *event;
+            self.waiting.pop_front();
             if event.time < self.last {
                 self.lost += 1;
                 let cpu = event.cpu().unwrap_or_default();
@@ -92,7 +80,7 @@ impl Collector {
             self.note(&event);
             sink.record(event);
         }
-        !self.settled.is_empty()
+        most
     }
 
     fn note(&mut self, event: &Event) {
@@ -122,11 +110,11 @@ impl Collector {
     }
 
     /// Hands on what is left up to the end, with the misses of jobs that are not complete by then.
-    /// `losses`: how many events the program in the kernel has lost; those that it could not tell
-    /// of any more, or only behind the end, are told here. Returns how many events were lost.
+    /// `losses`: how many events have been lost before they came here; those of which the program in
+    /// the kernel could not tell, or only behind the end, are told here. Returns how many events were
+    /// lost.
     pub fn finish(mut self, end: Instant, losses: u64, sink: &mut impl Sink) -> u64 {
-        self.settle_until(end);
-        self.hand_on(usize::MAX, sink);
+        self.hand_on_until(end, usize::MAX, sink);
         let end = end.max(self.last);
         let untold = losses.saturating_sub(self.told);
         if untold > 0 {
@@ -160,29 +148,30 @@ mod tests {
         Instant::from_nanos(ns)
     }
 
-    fn collector() -> Collector {
+    fn collector(horizon: u64) -> Collector {
         let timing = Timing::implicit(Duration::from_nanos(1), Duration::from_nanos(10));
-        Collector::new(&TaskSet::from_timings(vec![timing]).unwrap())
+        Collector::new(&TaskSet::from_timings(vec![timing]).unwrap(), at(horizon))
     }
 
     #[test]
     fn events_come_in_order_and_misses_are_said() {
-        let mut collector = collector();
+        let mut collector = collector(30);
         let (task, cpu) = (TaskId(0), CpuId(2));
-        let later = 2 * SETTLED.nanos();
+        let mut sink = VecSink::default();
         for event in [
             Event::release(at(0), cpu, task, 0, at(10)),
             Event::start(at(6), cpu, task, 0),
             Event::idle(at(5), CpuId(1)),
+            Event::idle(at(6), CpuId(3)),
             Event::completion(at(8), cpu, task, 0, Duration::from_nanos(2)),
             Event::release(at(10), cpu, task, 1, at(20)),
-            Event::idle(at(later), CpuId(1)),
         ] {
-            collector.take(&event.to_bytes());
+            collector.take(event);
         }
-        let mut sink = VecSink::default();
-        collector.settle(at(SETTLED.nanos() + 9), at(30));
-        assert!(collector.hand_on(3, &mut sink) && collector.waiting() == 3);
+        // Anything may still come before them.
+        assert_eq!(collector.hand_on(9, &mut sink), 0);
+        collector.take(Event::idle(at(SETTLED.nanos() + 9), CpuId(1)));
+        assert_eq!(collector.hand_on(3, &mut sink), 3);
         let times = |sink: &VecSink| {
             sink.events
                 .iter()
@@ -190,13 +179,15 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(times(&sink), [0, 5, 6]);
-        assert!(!collector.hand_on(3, &mut sink));
-        assert_eq!(times(&sink), [0, 5, 6, 8]);
+        assert_eq!(collector.hand_on(3, &mut sink), 2);
+        assert_eq!(times(&sink), [0, 5, 6, 6, 8]);
+        assert_eq!(sink.events[3], Event::idle(at(6), CpuId(3)));
         // What is behind the end is no part of the trace, however late one looks.
-        collector.settle(at(4 * SETTLED.nanos()), at(30));
+        collector.take(Event::idle(at(4 * SETTLED.nanos()), CpuId(1)));
+        assert_eq!(collector.hand_on(9, &mut sink), 1);
         assert_eq!(collector.finish(at(30), 0, &mut sink), 0);
         assert_eq!(
-            sink.events[4..],
+            sink.events[5..],
             [
                 Event::release(at(10), cpu, task, 1, at(20)),
                 Event::deadline_miss(at(30), None, task, 1, at(20)),
@@ -207,17 +198,16 @@ mod tests {
 
     #[test]
     fn what_is_lost_is_counted() {
-        let mut collector = collector();
+        let mut collector = collector(9);
         let mut sink = VecSink::default();
-        collector.take(&[0; Event::SIZE]);
-        collector.take(&[1, 2, 3]);
-        collector.take(&Event::lost(at(4), CpuId(0), 5).to_bytes());
-        collector.take(&Event::lost(at(12), CpuId(0), 3).to_bytes());
-        collector.take(&Event::idle(at(9), CpuId(0)).to_bytes());
-        collector.settle(at(SETTLED.nanos() + 9), at(9));
-        collector.take(&Event::idle(at(3), CpuId(1)).to_bytes());
-        // Of ten that the program has lost it has told of five before the end.
-        assert_eq!(collector.finish(at(9), 10, &mut sink), 13);
+        collector.take(Event::lost(at(4), CpuId(0), 5));
+        collector.take(Event::lost(at(12), CpuId(0), 3));
+        collector.take(Event::idle(at(9), CpuId(0)));
+        collector.take(Event::idle(at(SETTLED.nanos() + 9), CpuId(0)));
+        assert_eq!(collector.hand_on(9, &mut sink), 2);
+        collector.take(Event::idle(at(3), CpuId(1)));
+        // Of ten that have been lost the program has told of five before the end.
+        assert_eq!(collector.finish(at(9), 10, &mut sink), 11);
         assert_eq!(
             sink.events,
             [

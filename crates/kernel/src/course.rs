@@ -1,14 +1,15 @@
-//! The time in which jobs run: events are taken and put in order, programs looked after, until the
-//! run is over or cannot go on.
+//! The time in which jobs run: events are taken, and what can end the run is looked after, until it is
+//! over or cannot go on.
 
 use crate::behind::Behind;
-use crate::collect::{Collector, SETTLED};
+use crate::collect::SETTLED;
 use crate::company::Company;
 use crate::engine::{clock, refused};
 use crate::hearing::Hearing;
 use crate::intf::Plan;
 use crate::loaded::Loaded;
 use crate::worker::Shared;
+use crate::writer::{Taken, Writer};
 use execute::Ending;
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use machine::realtime;
@@ -16,16 +17,13 @@ use model::watch::Watch;
 use model::{Duration, Error, Instant, Result, TaskId, TaskSet};
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
-use trace::Sink;
 
 /// How often events are taken.
 pub(crate) const EVERY: Duration = Duration::from_millis(20);
-/// So many may wait to be put in order while jobs wait for the thread that does it.
-const MOST_WAITING: usize = 1 << 20;
-/// So many are taken, or handed on, before it looks whether jobs wait for it.
-const AT_ONCE: usize = 64;
-/// How long it lets jobs have its processor before it does more, if they wait for it.
-const BETWEEN: Duration = Duration::from_millis(1);
+/// So many are taken, or handed on, before it is looked whether jobs wait for that.
+pub(crate) const AT_ONCE: usize = 64;
+/// How long jobs have the processor before more is done, if they wait for it.
+pub(crate) const BETWEEN: Duration = Duration::from_millis(1);
 /// So often before it looks whether the run is over.
 const MOST_TIMES: u32 = 64;
 
@@ -37,6 +35,8 @@ pub(crate) struct Course {
     pub ending: Ending,
     /// A task whose thread has left the class, which has ended it.
     pub gone: Option<TaskId>,
+    /// Records that were no events.
+    pub unreadable: u64,
 }
 
 /// What it goes by.
@@ -45,7 +45,6 @@ pub(crate) struct Going<'a> {
     pub plan: &'a Plan,
     pub watch: &'a dyn Watch,
     pub shared: &'a Shared,
-    pub collector: &'a RefCell<Collector>,
 }
 
 impl Going<'_> {
@@ -78,13 +77,14 @@ impl Going<'_> {
     ///
     /// # Errors
     /// They cannot be read; a program failed, or what hears triggers; a thread may not come in.
-    pub fn on<S: Sink>(
+    pub fn on<S, F>(
         &self,
         hearing: Option<&Hearing<'_>>,
         company: &Company,
-        sink: &mut S,
-        flush: &mut impl FnMut(&mut S),
+        writer: &Writer<'_, '_, S, F>,
+        taken: Taken,
     ) -> Result<Course> {
+        let taken = RefCell::new(taken);
         let mut ring = RingBufferBuilder::new();
         let unreadable = |e: libbpf_rs::Error| {
             Error::new(format!("cannot read the events of the program: {e}"))
@@ -92,7 +92,7 @@ impl Going<'_> {
                 .remedy("run it from user space")
         };
         ring.add(self.loaded.events(), |record| {
-            self.collector.borrow_mut().take(record);
+            taken.borrow_mut().take(record);
             0
         })
         .map_err(unreadable)?;
@@ -101,23 +101,19 @@ impl Going<'_> {
         let horizon = Instant::from_nanos(self.plan.horizon);
         self.watch
             .begin("running", self.plan.horizon / 1_000_000_000);
-        let (mut seconds, mut ending) = (0, Ending::Horizon);
+        let mut ending = Ending::Horizon;
         while !self.sleep() {
             behind.comes();
-            take(&ring, &behind).map_err(unreadable)?;
-            let now = self.now();
-            let second = now.nanos() / 1_000_000_000;
-            let mut collector = self.collector.borrow_mut();
-            let is_brief = |waiting| behind.is_pressed() && waiting < MOST_WAITING;
-            if !is_brief(collector.waiting()) {
-                collector.settle(now, horizon);
+            for _ in 0..MOST_TIMES {
+                let is_empty = take(&ring, &taken, writer).map_err(unreadable)?;
+                if is_empty {
+                    break;
+                }
+                if behind.is_pressed() || !taken.borrow_mut().has_room(AT_ONCE) {
+                    realtime::sleep(BETWEEN);
+                }
             }
-            while !is_brief(collector.waiting()) && collector.hand_on(AT_ONCE, sink) {}
-            if second > seconds && !is_brief(collector.waiting()) {
-                self.watch.advance(second - seconds);
-                seconds = second;
-                flush(sink);
-            }
+            writer.is_at(self.now().nanos() / 1_000_000_000);
             if self.shared.refused.load(Ordering::Acquire) > 0 {
                 return Err(refused());
             }
@@ -133,7 +129,7 @@ impl Going<'_> {
             if self.watch.stopped() {
                 ending = Ending::Interrupted;
             }
-            if ending != Ending::Horizon || self.has_failed()? {
+            if ending != Ending::Horizon || writer.is_gone() || self.has_failed()? {
                 break;
             }
             behind.rest();
@@ -144,12 +140,18 @@ impl Going<'_> {
         let end = self.now().min(horizon);
         // All that was stamped before the end is in the ring by then.
         realtime::sleep(SETTLED);
-        ring.consume().map_err(unreadable)?;
+        while !take(&ring, &taken, writer).map_err(unreadable)? && !writer.is_gone() {
+            if !taken.borrow_mut().has_room(AT_ONCE) {
+                realtime::sleep(BETWEEN);
+            }
+        }
+        let unreadable = taken.borrow().unreadable;
         Ok(Course {
             end,
             ending,
             // From now on threads may leave.
             gone: self.loaded.gone()?,
+            unreadable,
         })
     }
 
@@ -158,24 +160,29 @@ impl Going<'_> {
     }
 }
 
-/// Takes events; where jobs wait for it, in pieces.
+/// Takes some events, if there is room for them. Returns whether no more are there.
 ///
 /// # Errors
 /// They cannot be read.
-fn take(ring: &RingBuffer<'_>, behind: &Behind) -> libbpf_rs::Result<()> {
-    let mut times = 0;
-    loop {
-        let taken = ring.consume_raw_n(AT_ONCE);
-        let Ok(count) = usize::try_from(taken) else {
-            return Err(libbpf_rs::Error::from_raw_os_error(-taken));
-        };
-        if behind.is_pressed() {
-            realtime::sleep(BETWEEN);
-            times += 1;
-        }
-        if count < AT_ONCE || times == MOST_TIMES {
-            return Ok(());
-        }
+fn take<S, F>(
+    ring: &RingBuffer<'_>,
+    taken: &RefCell<Taken>,
+    writer: &Writer<'_, '_, S, F>,
+) -> libbpf_rs::Result<bool> {
+    let (presses, has_room) = {
+        let mut taken = taken.borrow_mut();
+        (taken.presses(), taken.has_room(AT_ONCE))
+    };
+    if presses {
+        writer.press();
+    }
+    if !has_room {
+        return Ok(false);
+    }
+    let count = ring.consume_raw_n(AT_ONCE);
+    match usize::try_from(count) {
+        Ok(count) => Ok(count < AT_ONCE),
+        Err(_) => Err(libbpf_rs::Error::from_raw_os_error(-count)),
     }
 }
 

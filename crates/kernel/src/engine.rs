@@ -5,7 +5,7 @@
 
 use crate::collect::Collector;
 use crate::company::{self, Company, Works};
-use crate::course::{self, Course, EVERY, Going};
+use crate::course::{self, AT_ONCE, Course, EVERY, Going};
 use crate::hearing::while_hearing;
 use crate::intf::{Plan, TaskPlan};
 use crate::loaded::{Loaded, Place};
@@ -16,12 +16,12 @@ use crate::quanta::Machines;
 use crate::support;
 use crate::telling::while_telling;
 use crate::worker::{self, Shared, Worker};
+use crate::writer::{Taken, Writer, Written};
 use execute::{Asking, Performer, Triggered};
 use machine::Tree;
 use machine::realtime::{self, LockedMemory};
 use model::watch::Watch;
-use model::{CpuId, Duration, Error, Result, TaskId, TaskSet};
-use std::cell::RefCell;
+use model::{CpuId, Duration, Error, Instant, Result, TaskId, TaskSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use trace::Sink;
@@ -34,21 +34,22 @@ const BEFORE: Duration = Duration::from_millis(50);
 const AHEAD: Duration = Duration::from_secs(3);
 /// How long it is waited for threads to come in.
 const TO_COME_IN: Duration = Duration::from_secs(10);
+
 /// Carries out a plan; `performers`: who does the jobs of each task. `flush` is called every
-/// second.
+/// second; a thread of its own calls it and the sink.
 ///
 /// # Errors
 /// The kernel has no sched_ext, another scheduler is loaded, no right to load one; the kernel has
 /// ejected the program; a job panicked, or a task's program failed; a program asks for its jobs
 /// under a policy that decides at quanta. The sink has the events up to that moment.
-pub fn run<S: Sink>(
+pub fn run<S: Sink + Send>(
     mut carried: Carried,
     set: &TaskSet,
     performers: Vec<impl Into<Performer>>,
     settings: &Settings,
     watch: &dyn Watch,
     sink: &mut S,
-    mut flush: impl FnMut(&mut S),
+    flush: impl FnMut(&mut S) + Send,
 ) -> Result<Outcome> {
     support::check(&Tree::new("/".as_ref()))?;
     if performers.len() != set.len() || performers.is_empty() {
@@ -76,9 +77,17 @@ pub fn run<S: Sink>(
     };
     let mut place = Place::uninit();
     let mut scene = Scene::set(given, &mut place, carried, works, company)?;
-    let collector = RefCell::new(Collector::new(set));
-    let ended = scene.play(&collector, sink, &mut flush);
-    scene.end(ended, collector.into_inner(), sink, flush)
+    let written = Written {
+        collector: Collector::new(set, Instant::from_nanos(horizon.nanos())),
+        sink,
+        flush,
+    };
+    let room = settings.waiting.max(2 * AT_ONCE);
+    std::thread::scope(|scope| {
+        let (writer, taken) = Writer::start(scope, room, watch, written)?;
+        let ended = scene.play(&writer, taken);
+        scene.end(ended, writer)
+    })
 }
 
 /// What a run is told.
@@ -162,12 +171,7 @@ impl<'a> Scene<'a> {
     ///
     /// # Errors
     /// A thread cannot come in, the moment of release is over; as [`Going::on`].
-    fn play<S: Sink>(
-        &mut self,
-        collector: &RefCell<Collector>,
-        sink: &mut S,
-        flush: &mut impl FnMut(&mut S),
-    ) -> Ended {
+    fn play<S, F>(&mut self, writer: &Writer<'_, '_, S, F>, taken: Taken) -> Ended {
         let Given {
             set,
             settings,
@@ -188,9 +192,8 @@ impl<'a> Scene<'a> {
                     plan,
                     watch,
                     shared,
-                    collector,
                 };
-                let mut course = || going.on(hearing, company, sink, flush);
+                let course = || going.on(hearing, company, writer, taken);
                 match machines {
                     None => course(),
                     Some(machines) => while_deciding(&going, machines, course),
@@ -203,13 +206,11 @@ impl<'a> Scene<'a> {
     ///
     /// # Errors
     /// Why the run has ended, unless it had come to its end; a job panicked, a program failed.
-    fn end<S: Sink>(
-        self,
-        ended: Ended,
-        collector: Collector,
-        sink: &mut S,
-        mut flush: impl FnMut(&mut S),
-    ) -> Result<Outcome> {
+    fn end<'s, 'b: 's, S, F>(self, ended: Ended, writer: Writer<'s, 'b, S, F>) -> Result<Outcome>
+    where
+        S: Sink + Send,
+        F: FnMut(&mut S) + Send + 's,
+    {
         let Given { set, settings, .. } = self.given;
         let (mut loaded, shared, mut company) = (self.loaded, self.shared, self.company);
         let let_go = let_go(&loaded, &shared);
@@ -229,9 +230,19 @@ impl<'a> Scene<'a> {
             (Err(_), Some(ejected)) => return Err(ejected.clone()),
             (Err(e), None) => return Err(e),
         };
-        let Course { end, ending, gone } = course;
+        let Course {
+            end,
+            ending,
+            gone,
+            unreadable,
+        } = course;
         let_go?;
-        let lost = collector.finish(end, losses?, sink);
+        let Written {
+            collector,
+            sink,
+            mut flush,
+        } = writer.end();
+        let lost = collector.finish(end, losses? + unreadable, sink);
         flush(sink);
         if let Some(ejected) = ejected {
             return Err(ejected);

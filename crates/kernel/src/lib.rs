@@ -43,6 +43,8 @@ mod telling;
 mod without;
 #[cfg(feature = "load")]
 mod worker;
+#[cfg(feature = "load")]
+mod writer;
 
 #[cfg(feature = "load")]
 pub use engine::run;

@@ -17,6 +17,8 @@ pub struct Settings {
     /// Bytes of the ring that events come through, a power of two and 4096 at least. An event takes
     /// 40. Those that find it full are lost.
     pub ring: u32,
+    /// So many events may wait until they are written. An event takes 32 bytes.
+    pub waiting: usize,
     /// What the threads of tasks run in; `None`: in what the system gives them.
     pub surroundings: Option<Arc<dyn Surroundings>>,
     /// The kernel unloads the program under which a thread waits for a processor for longer, to the
@@ -37,6 +39,7 @@ impl Default for Settings {
             release_at: None,
             to_end: Duration::from_secs(5),
             ring: 1 << 24,
+            waiting: 400_000,
             surroundings: None,
             watchdog: Duration::from_secs(30),
             triggers: Triggers::default(),

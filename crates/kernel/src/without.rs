@@ -12,14 +12,14 @@ use trace::Sink;
 ///
 /// # Errors
 /// Always; the remedy says how to build one that has it.
-pub fn run<S: Sink>(
+pub fn run<S: Sink + Send>(
     _: Carried,
     _: &TaskSet,
     _: Vec<impl Into<Performer>>,
     _: &Settings,
     _: &dyn Watch,
     _: &mut S,
-    _: impl FnMut(&mut S),
+    _: impl FnMut(&mut S) + Send,
 ) -> Result<Outcome> {
     Err(support::not_built())
 }

@@ -13,6 +13,7 @@ pub mod ftrace;
 pub mod header;
 pub mod overheads;
 pub mod perfetto;
+pub mod queue;
 pub mod recorder;
 pub mod sink;
 pub mod state;

@@ -3,42 +3,22 @@
 //! Each processor's dispatcher writes to a ring of its own and never waits; one collector empties
 //! all rings. A full ring loses events: they are counted, and a
 //! [`EventKind::Lost`](crate::EventKind::Lost) record stands where they are missing.
-//!
-//! A ring is a queue of one producer and one consumer over words that are atomic each: the producer
-//! writes the four words of a record and then, with release order, how many records there are; the
-//! consumer reads that with acquire order and only then the words. No word is read while it may be
-//! written.
 
 use crate::event::Event;
+use crate::queue::{Apart, Inlet, Outlet, queue};
 use crate::sink::Sink;
 use model::{CpuId, Duration, Instant};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Keeps what two threads write apart, on processors that fetch lines in pairs.
-#[repr(align(128))]
-#[derive(Default)]
-struct Apart(AtomicU64);
-
-struct Ring {
-    slots: Box<[[AtomicU64; 4]]>,
-    /// Records ever written. Only the producer writes it.
-    written: Apart,
-    /// Records ever read. Only the collector writes it.
-    read: Apart,
-    /// Events lost since the last record that says so. The producer adds, whoever tells of them
-    /// subtracts.
-    lost: Apart,
-}
+use std::sync::atomic::Ordering;
 
 /// Writes the events of one processor. Can be sent to another thread, and belongs to one at a time.
 pub struct Producer {
-    ring: Arc<Ring>,
+    queue: Inlet,
     cpu: CpuId,
-    written: u64,
-    /// What the collector had read when this was last looked at.
-    read: u64,
+    /// Events lost since the last record that says so. The producer adds, whoever tells of them
+    /// subtracts.
+    lost: Arc<Apart>,
 }
 
 impl Producer {
@@ -46,49 +26,27 @@ impl Producer {
     /// allocates.
     #[inline]
     pub fn push(&mut self, event: Event) {
-        let lost = self.ring.lost.0.load(Ordering::Relaxed);
+        let lost = self.lost.0.load(Ordering::Relaxed);
         // What was lost is told before anything that happened later.
         let needed = if lost > 0 { 2 } else { 1 };
-        if !self.find_room(needed) {
-            self.ring.lost.0.fetch_add(1, Ordering::Relaxed);
+        if !self.queue.has_room(needed) {
+            self.lost.0.fetch_add(1, Ordering::Relaxed);
             return;
         }
         if lost > 0 {
-            let told = self.ring.lost.0.swap(0, Ordering::Relaxed);
+            let told = self.lost.0.swap(0, Ordering::Relaxed);
             if told > 0 {
-                self.write(Event::lost(event.time, self.cpu, told));
+                self.queue.put(Event::lost(event.time, self.cpu, told));
             }
         }
-        self.write(event);
+        self.queue.put(event);
     }
 
     /// Reads the place of the next record, so that it is in the caches when there is something to
     /// write.
     #[inline]
     pub fn foresee(&self) -> u64 {
-        let at = (self.written % self.ring.slots.len() as u64) as usize;
-        self.ring.slots[at][0].load(Ordering::Relaxed)
-    }
-
-    /// Returns whether there is room for so many records. It looks at what the collector has read
-    /// only where the room known so far is too small.
-    #[inline]
-    fn find_room(&mut self, count: u64) -> bool {
-        let capacity = self.ring.slots.len() as u64;
-        if self.written + count - self.read > capacity {
-            self.read = self.ring.read.0.load(Ordering::Acquire);
-        }
-        self.written + count - self.read <= capacity
-    }
-
-    #[inline]
-    fn write(&mut self, event: Event) {
-        let at = (self.written % self.ring.slots.len() as u64) as usize;
-        for (slot, word) in self.ring.slots[at].iter().zip(event.to_words()) {
-            slot.store(word, Ordering::Relaxed);
-        }
-        self.written += 1;
-        self.ring.written.0.store(self.written, Ordering::Release);
+        self.queue.foresee()
     }
 }
 
@@ -99,11 +57,18 @@ impl Sink for Producer {
     }
 }
 
+/// The end of a ring at which its events come out.
+struct Ring {
+    queue: Outlet,
+    cpu: CpuId,
+    lost: Arc<Apart>,
+    /// Events that are read and not yet handed on.
+    pending: VecDeque<Event>,
+}
+
 /// Empties the rings and puts their events in order.
 pub struct Collector {
-    rings: Vec<(Arc<Ring>, CpuId)>,
-    /// Per ring, events that are read and not yet handed on.
-    pending: Vec<VecDeque<Event>>,
+    rings: Vec<Ring>,
     last: Instant,
     /// When the run was over, once that is known.
     end: Option<Instant>,
@@ -113,30 +78,24 @@ pub struct Collector {
 /// Rings for these processors, each with room for so many events (at least two), and their
 /// collector.
 pub fn rings(cpus: impl IntoIterator<Item = CpuId>, capacity: usize) -> (Vec<Producer>, Collector) {
-    let rings: Vec<(Arc<Ring>, CpuId)> = cpus
-        .into_iter()
-        .map(|cpu| {
-            let slots = (0..capacity.max(2)).map(|_| Default::default()).collect();
-            let ring = Ring {
-                slots,
-                written: Apart::default(),
-                read: Apart::default(),
-                lost: Apart::default(),
-            };
-            (Arc::new(ring), cpu)
-        })
-        .collect();
-    let producers = rings
-        .iter()
-        .map(|(ring, cpu)| Producer {
-            ring: Arc::clone(ring),
-            cpu: *cpu,
-            written: 0,
-            read: 0,
-        })
-        .collect();
+    let ring = |cpu: CpuId| {
+        let (inlet, outlet) = queue(capacity.max(2));
+        let lost = Arc::new(Apart::default());
+        let producer = Producer {
+            queue: inlet,
+            cpu,
+            lost: Arc::clone(&lost),
+        };
+        let outlet = Ring {
+            queue: outlet,
+            cpu,
+            lost,
+            pending: VecDeque::new(),
+        };
+        (producer, outlet)
+    };
+    let (producers, rings) = cpus.into_iter().map(ring).unzip();
     let collector = Collector {
-        pending: rings.iter().map(|_| VecDeque::new()).collect(),
         rings,
         last: Instant::ZERO,
         end: None,
@@ -153,26 +112,18 @@ impl Collector {
     /// Events of one time go in the order of the processors; those of one producer keep their
     /// order. An event that comes too late to be put in its place is lost, and said to be.
     pub fn collect(&mut self, until: Instant, sink: &mut impl Sink) {
-        for (place, (ring, _)) in self.rings.iter().enumerate() {
-            let written = ring.written.0.load(Ordering::Acquire);
-            let mut read = ring.read.0.load(Ordering::Relaxed);
-            while read < written {
-                let slot = &ring.slots[(read % ring.slots.len() as u64) as usize];
-                let words = [0, 1, 2, 3].map(|i: usize| slot[i].load(Ordering::Relaxed));
-                // Producers write events only: every kind exists.
-                self.pending[place].extend(Event::from_words(words));
-                read += 1;
-            }
-            ring.read.0.store(read, Ordering::Release);
+        for ring in &mut self.rings {
+            ring.queue
+                .take(u64::MAX, |event| ring.pending.push_back(event));
         }
         loop {
-            let firsts = self.pending.iter().enumerate();
+            let firsts = self.rings.iter().enumerate();
             let first = firsts
-                .filter_map(|(place, queue)| queue.front().map(|e| (e.time, place)))
+                .filter_map(|(place, ring)| ring.pending.front().map(|e| (e.time, place)))
                 .filter(|(time, _)| *time < until)
                 .min();
             let Some((_, place)) = first else { break };
-            let Some(event) = self.pending[place].pop_front() else {
+            let Some(event) = self.rings[place].pending.pop_front() else {
                 break;
             };
             let Some((time, event)) = self.within(event) else {
@@ -183,7 +134,7 @@ impl Collector {
             }
             if time < self.last {
                 self.lost += 1;
-                sink.record(Event::lost(self.last, self.rings[place].1, 1));
+                sink.record(Event::lost(self.last, self.rings[place].cpu, 1));
             } else {
                 self.last = time;
                 sink.record(event);
@@ -215,8 +166,8 @@ impl Collector {
         self.end = Some(end);
         self.collect(Instant::from_nanos(u64::MAX), sink);
         let end = end.max(self.last);
-        for (ring, cpu) in &self.rings {
-            let lost = ring.lost.0.swap(0, Ordering::Relaxed);
+        for Ring { lost, cpu, .. } in &self.rings {
+            let lost = lost.0.swap(0, Ordering::Relaxed);
             if lost > 0 {
                 self.lost = self.lost.saturating_add(lost);
                 sink.record(Event::lost(end, *cpu, lost));
