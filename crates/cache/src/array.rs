@@ -167,7 +167,7 @@ impl Arrays {
         self.narrow.lru_use(set, wanted)
     }
 
-    /// Fetches a set into the caches of the machine that computes.
+    /// Fetches the beginning of a set into the caches of the machine that computes.
     #[inline(always)]
     pub(crate) fn prefetch(&self, set: Found) {
         self.narrow.prefetch(set);
@@ -177,6 +177,14 @@ impl Arrays {
     #[inline(always)]
     pub(crate) fn has(&self, set: Found, wanted: Wanted) -> bool {
         self.narrow.find(set, wanted).is_some()
+    }
+
+    /// Uses each of some lines in turn, or puts it there where it is not, likewise. Those that were
+    /// not there are at the beginning of `lines` afterwards; returns how many. No line may be
+    /// changed: what leaves is forgotten.
+    #[inline(always)]
+    pub(crate) fn lru_pass(&mut self, place: Place, lines: &mut [u64], flags: Entry) -> usize {
+        self.narrow.lru_pass(place, lines, flags)
     }
 
     /// [`put`](Self::put), likewise.

@@ -106,6 +106,8 @@ pub struct Hierarchy {
     last: Last,
     /// Nothing is ever written.
     reads_only: bool,
+    /// Something was.
+    wrote: bool,
     /// What others hold makes no difference: nothing is written, and no cache gives lines away.
     ignores_others: bool,
 }
@@ -176,6 +178,7 @@ impl Hierarchy {
             long: 0,
             last: Last::NONE,
             reads_only: false,
+            wrote: false,
             ignores_others: false,
         })
     }
@@ -221,8 +224,11 @@ impl Hierarchy {
     /// ([`reads_only`](Self::reads_only)).
     #[inline]
     pub fn access(&mut self, port: Port, kind: Kind, address: u64, size: u32) -> Result<Outcome> {
-        if self.reads_only && kind.writes() {
-            return Err(never());
+        if kind.writes() {
+            if self.reads_only {
+                return Err(never());
+            }
+            self.wrote = true;
         }
         let line = address >> self.bits;
         let end = address.wrapping_add(u64::from(size).wrapping_sub(1));

@@ -65,6 +65,8 @@ proptest! {
     #[test]
     fn a_list_is_read_as_its_reads_one_by_one(
         platform in prop_oneof![Just("core-i7"), Just("pentium-pro"), Just("i7-2600")],
+        writes in any::<bool>(),
+        promised in any::<bool>(),
         parts in prop::collection::vec(
             (
                 0usize..4,
@@ -76,11 +78,14 @@ proptest! {
     ) {
         let (shape, mut listed) = caches(platform);
         let mut single = caches(platform).1;
+        if promised && !writes {
+            listed.reads_only();
+        }
         for (cpu, before, list) in parts {
             let cpu = shape.cpus[cpu % shape.cpus.len()];
             let port = listed.port(cpu, Kind::Read).unwrap();
             for (line, write) in before {
-                let kind = if write { Kind::Write } else { Kind::Read };
+                let kind = if write && writes { Kind::Write } else { Kind::Read };
                 for caches in [&mut listed, &mut single] {
                     caches.access(port, kind, line * 64, 8).unwrap();
                 }

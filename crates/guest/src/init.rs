@@ -400,9 +400,7 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
         watchdog: harm.watchdog,
         patience: harm.patience,
         ring: (case.ring).map_or(kernel::Settings::default().ring, |ring| ring.get() as u32),
-        waiting: case
-            .waiting
-            .unwrap_or(kernel::Settings::default().waiting),
+        waiting: case.waiting.unwrap_or(kernel::Settings::default().waiting),
         surroundings: None,
         best_effort: Efforts::default(),
     };

@@ -23,17 +23,14 @@ pub(super) fn equal(bytes: &[u8; 16], to: u8) -> u32 {
     by_words(bytes, to)
 }
 
-/// Fetches all lines of a value that begins with one into the caches of the machine that computes.
+/// Fetches the line of a value that begins with one into the caches of the machine that computes.
 #[inline(always)]
 pub(super) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
-    for line in 0..size_of::<T>().div_ceil(64) {
+    {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let at = std::ptr::from_ref(value)
-            .cast::<i8>()
-            .wrapping_add(64 * line);
         // SAFETY: every x86-64 processor has SSE; a prefetch reads nothing.
-        unsafe { _mm_prefetch(at, _MM_HINT_T0) }
+        unsafe { _mm_prefetch(std::ptr::from_ref(value).cast::<i8>(), _MM_HINT_T0) }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;

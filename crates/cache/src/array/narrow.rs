@@ -97,7 +97,8 @@ impl Narrow {
         }
     }
 
-    /// Fetches a set into the caches of the machine that computes.
+    /// Fetches what a search reads of a set, and its first ways, into the caches of the machine that
+    /// computes. All of it for many sets at a time would drive out what was fetched first.
     #[inline(always)]
     pub(super) fn prefetch(&self, set: Found) {
         bytes::prefetch(&self.sets[set.0]);
@@ -151,10 +152,28 @@ impl Narrow {
         wanted: Wanted,
         flags: Entry,
     ) -> Entry {
-        let set = &mut self.sets[set.0];
-        let way = set.order >> place.last & 15;
-        set.order = set.order << 4 | way;
-        set.replace(way as usize, wanted, flags)
+        self.sets[set.0].put_last(place, wanted, flags)
+    }
+
+    /// Uses each of some lines in turn, or puts it there where it is not, and keeps those that were
+    /// not there at the beginning of `lines`. Returns how many. None of the lines is changed.
+    #[inline(always)]
+    pub(super) fn lru_pass(&mut self, place: Place, lines: &mut [u64], flags: Entry) -> usize {
+        let mut missed = 0;
+        for at in 0..lines.len() {
+            let line = lines[at];
+            let wanted = Wanted::new(line);
+            let set = &mut self.sets[place.of(wanted).0];
+            match set.find(wanted) {
+                Some(way) => set.bring_forward(way),
+                None => {
+                    set.put_last(place, wanted, flags);
+                    lines[missed] = line;
+                    missed += 1;
+                }
+            }
+        }
+        missed
     }
 
     /// The same with another replacement.
@@ -213,6 +232,14 @@ impl Set {
             alike &= alike - 1;
         }
         None
+    }
+
+    /// Puts a line in the place of the last in the order, and makes it the latest. What was there.
+    #[inline(always)]
+    fn put_last(&mut self, place: Place, wanted: Wanted, flags: Entry) -> Entry {
+        let way = self.order >> place.last & 15;
+        self.order = self.order << 4 | way;
+        self.replace(way as usize, wanted, flags)
     }
 
     #[inline(always)]

@@ -228,46 +228,60 @@ impl Hierarchy {
     /// # Errors
     /// There is no frame for a page.
     pub fn load(&mut self, port: Port, addresses: &[u64]) -> Result<()> {
-        const PART: usize = 64;
-        if !self.as_traced || !self.paths[port.0].is_short {
+        if !self.as_traced || !self.paths[port.0].is_short || self.wrote {
             for address in addresses {
                 self.access(port, Kind::Read, *address, 1)?;
             }
             return Ok(());
         }
-        self.last = Last::NONE;
+        if !addresses.is_empty() {
+            self.warm_up(port.0);
+            self.last = Last::NONE;
+        }
+        self.load_by_levels(port.0, addresses);
+        Ok(())
+    }
+
+    /// The same through a short path while no line is changed: what a cache does depends only on
+    /// the lines that those before it miss, in their order, so that each has its turn at many.
+    fn load_by_levels(&mut self, port: usize, addresses: &[u64]) {
+        const PART: usize = 64;
+        let path = &mut self.paths[port];
+        let mut lines = [0; PART];
         let mut last = u64::MAX;
+        // Those of the part before that missed two caches.
         let mut far = 0;
         for part in addresses.chunks(PART) {
-            // Where many accesses go far, their sets are seldom in the caches of the machine that
-            // computes: it fetches them while it computes others.
-            if far > PART / 8 {
-                for address in part {
-                    self.prefetch_sets(port, Wanted::new(address >> self.bits));
+            let mut count = 0;
+            for address in part {
+                let line = address >> self.bits;
+                if line != last {
+                    lines[count % PART] = line;
+                    count += 1;
+                    last = line;
                 }
             }
-            far = 0;
-            let mut part = part.iter();
-            while let Some((wanted, rest)) = {
-                let path = &mut self.paths[port.0];
-                let (arrays, bits) = (&mut self.arrays, self.bits);
-                part.find_map(|address| {
-                    let line = address >> bits;
-                    if line == last {
-                        path.served[0][1] += 1;
-                        return None;
+            path.served[0][1] += (part.len() - count) as u64;
+            // Where many go far, their sets are seldom in the caches of the machine that computes:
+            // it fetches them while it computes others.
+            let fetches = far > PART / 8;
+            for (depth, place) in path.places.iter().enumerate() {
+                let missed = self.arrays.lru_pass(*place, &mut lines[..count], SOLE);
+                path.served[depth][1] += (count - missed) as u64;
+                count = missed;
+                if depth == 0 && fetches {
+                    for line in &lines[..count] {
+                        for outer in &path.places[1..] {
+                            self.arrays.prefetch(outer.of(Wanted::new(*line)));
+                        }
                     }
-                    last = line;
-                    let wanted = Wanted::new(line);
-                    let (missed, rest) = path.pass(arrays, 1, false, wanted);
-                    far += usize::from(missed > 1);
-                    rest.map(|rest| (wanted, rest))
-                })
-            } {
-                self.put_rest(port.0, wanted, false, rest);
+                }
+                if depth == 1 {
+                    far = count;
+                }
             }
+            path.served[path.places.len()][1] += count as u64;
         }
-        Ok(())
     }
 
     pub(super) fn warm_up(&mut self, port: usize) {
