@@ -143,6 +143,10 @@ impl Area {
         self.map.unlock();
         self.locked = false;
     }
+    /// Its pages stay where they are when this process forks: children do not get it.
+    pub fn keep_from_children(&self) {
+        self.map.keep_from_children();
+    }
     /// Takes the right to write away, for good.
     ///
     /// # Errors

@@ -211,6 +211,8 @@ fn find_with<C: Clock>(
     let area = Area::map(Bytes::new(
         (pool_pages(cache) * times_the_pool * PAGE) as u64,
     ))?;
+    // A run makes its watchdog by a fork, and writes to all of its pages afterwards.
+    area.keep_from_children();
     let found = {
         let pool = pages(&area);
         // Twice what lower levels hold, so that nothing of a page is left there.

@@ -230,6 +230,17 @@ impl Mapping {
         Ok(unsafe { rustix::mm::mprotect(self.base.as_ptr().add(at).cast(), size, rights) }?)
     }
 
+    /// Children made by fork(2) do not get it, so that its pages stay where they are: of a page that
+    /// both have, who writes first gets a copy.
+    pub fn keep_from_children(&self) {
+        // SAFETY: the whole of a mapping that lives through the call; this advice changes no
+        // contents, and no child of this process uses the mapping. The kernel never refuses it for
+        // a private one.
+        let _ = unsafe {
+            rustix::mm::madvise(self.base.as_ptr().cast(), self.size, Advice::LinuxDontFork)
+        };
+    }
+
     /// Asks for large pages, or for none. A kernel without them refuses, which changes nothing.
     pub fn prefer_large_pages(&self, large: bool) {
         let advice = match large {

@@ -185,7 +185,7 @@ impl Planned<'_> {
     /// # Errors
     /// The preflight forbids it; colors, workloads, programs or files that cannot be had; the
     /// watchdog ended the run.
-    pub fn run(self, watch: &dyn Watch, observer: impl Sink) -> Result<Ran> {
+    pub fn run(self, watch: &dyn Watch, observer: impl Sink + Send) -> Result<Ran> {
         self.remarks(watch);
         self.preflight.permit()?;
         let platform = &self.machine.platform;
