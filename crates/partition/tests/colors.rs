@@ -73,6 +73,7 @@ testing::tests!(alone:
     colors_agree_with_themselves_and_act,
     what_is_handed_out_has_the_color_that_it_is_said_to_have,
     a_tile_whose_frames_were_moved_is_noticed_and_struck_off,
+    colors_are_still_known_when_a_child_was_made,
 );
 
 /// How many pages do not have the color that is said, or the first sorting gives, neither in a
@@ -244,6 +245,42 @@ fn a_tile_whose_frames_were_moved_is_noticed_and_struck_off() -> Outcome {
     assert!(
         summary.pages.len() == usize::from(of) && all.struck.len() * 10 < number.max(30),
         "{all:?} of {number}"
+    );
+    Ok(())
+}
+
+/// As a run does, which makes its watchdog by a fork and locks its memory afterwards: of a page that
+/// parent and child both have, the parent gets a copy then, in another frame.
+fn colors_are_still_known_when_a_child_was_made() -> Outcome {
+    let palette = palette()?;
+    let before = palette.verify().broken.len();
+    // SAFETY: the child makes one system call, again and again.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        loop {
+            // SAFETY: a call without arguments.
+            unsafe { libc::pause() };
+        }
+    }
+    assert!(child > 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: no memory changes but for where it lies; the child is this process's own.
+    let locked = unsafe {
+        let locked = libc::mlockall(libc::MCL_CURRENT);
+        libc::munlockall();
+        libc::kill(child, libc::SIGKILL);
+        libc::waitpid(child, std::ptr::null_mut(), 0);
+        locked
+    };
+    if locked != 0 {
+        return Err(NotRun::because("this process may not lock its memory"));
+    }
+    let broken = palette.verify().broken.len();
+    // Whatever else runs may disturb some; without this all are broken.
+    let most = before + usize::from(palette.colors()) / 4;
+    assert!(
+        broken <= most,
+        "{broken} of {} are broken",
+        palette.colors()
     );
     Ok(())
 }
