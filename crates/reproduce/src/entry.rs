@@ -19,20 +19,17 @@ pub enum State {
     /// The paper explains with a drawing or with code: there is nothing to compute. The text says
     /// what stands for it here.
     Illustration(String),
-    /// Nothing computes it yet. The text says what is missing.
-    NotYet(String),
 }
 
 impl State {
     /// Every word that [`State::word`] can give.
-    pub const WORDS: [&str; 7] = [
+    pub const WORDS: [&str; 6] = [
         "reproduced",
         "in-part",
         "measured",
         "drawn",
         "tested",
         "illustration",
-        "not-yet",
     ];
 
     /// The state in one word, as `--state` takes it.
@@ -44,7 +41,6 @@ impl State {
             State::Drawn => "drawn",
             State::Tested(_) => "tested",
             State::Illustration(_) => "illustration",
-            State::NotYet(_) => "not-yet",
         }
     }
 
@@ -55,8 +51,7 @@ impl State {
             State::InPart(text)
             | State::Measured(text)
             | State::Tested(text)
-            | State::Illustration(text)
-            | State::NotYet(text) => text,
+            | State::Illustration(text) => text,
         }
     }
 }

@@ -46,7 +46,6 @@ impl Entry {
         match &self.state {
             State::Tested(_) => format!("reproduced by the test {quote}{remark}{quote}"),
             State::Illustration(_) => format!("an illustration; here: {remark}"),
-            State::NotYet(_) => format!("not yet: {remark}"),
             _ if remark.is_empty() => text,
             _ => format!("{text}: {remark}"),
         }
@@ -62,7 +61,7 @@ pub fn page() -> String {
          project reproduces it. This page is made from the index in `crates/reproduce`: \
          `WARMSET_WRITE=1 cargo test -p warmset-reproduce --test page` writes it anew.\n\n\
          \x20   warmset reproduce list                       # this page on the terminal\n\
-         \x20   warmset reproduce list --state not-yet       # what is missing\n\
+         \x20   warmset reproduce list --state in-part       # what is missing\n\
          \x20   warmset reproduce 002-fig6.4                 # runs one, the paper's values beside ours\n\
          \x20   warmset reproduce 002-fig6.4 --full -o DIR   # in the paper's size, files kept in DIR\n\n\
          `reproduce` runs a quick size of what would take long; `--full` runs the commands below as \
@@ -77,8 +76,7 @@ pub fn page() -> String {
          not compared |\n\
          | drawn | the commands show the paper's own numbers, which are built in |\n\
          | tested | a test computes it, no command shows it |\n\
-         | illustration | a drawing or code: nothing to compute; what stands for it here is said |\n\
-         | not-yet | nothing computes it yet; what is missing is said |\n\n",
+         | illustration | a drawing or code: nothing to compute; what stands for it here is said |\n\n",
     );
     let _ = write!(text, "| paper |");
     for word in State::WORDS {

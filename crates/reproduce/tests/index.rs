@@ -109,7 +109,7 @@ fn entries_are_well_formed() {
             }
             State::InPart(text) => assert!(has_steps && !text.is_empty(), "{id}"),
             State::Measured(_) => assert!(has_steps, "{id}"),
-            State::Tested(text) | State::Illustration(text) | State::NotYet(text) => {
+            State::Tested(text) | State::Illustration(text) => {
                 assert!(
                     !has_steps && entry.values.is_empty() && !text.is_empty(),
                     "{id}"
