@@ -1,10 +1,10 @@
 //! What is tried in the guest: lines of a file, each a case.
 //!
 //! `NAME POLICY FOR SET [enforcement=exact] [execution=RATIO] [kill=TIME] [wss=SIZE]
-//! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE]
-//! [waiting=N] [stuck=TASK] [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N] [gap=TIME] [peers=yes]
-//! [programs=N] [kind=WORD] [beyond=yes] [asks=yes] [maps=yes] [pinned=SET/…:TIME]
-//! [lent=TIME]`: the set is
+//! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [waiting=N]
+//! [slow=TIME] [stuck=TASK] [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N]
+//! [gap=TIME] [peers=yes] [programs=N] [kind=WORD] [beyond=yes] [asks=yes] [maps=yes]
+//! [pinned=SET/…:TIME] [lent=TIME]`: the set is
 //! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
 //! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`,
 //! each task by itself; or the name of a file of the guest. Each task has a working set of that
@@ -14,10 +14,11 @@
 //! `cpus` alone; once in `change`, the nice values and affinities of all its threads are changed
 //! from outside. With a `ring` events come through one of that size, which is to be too small: the
 //! run and its trace have to say how many are lost. No more than `waiting` events may wait until
-//! they are written, and none may be lost for that. The first job of the task `stuck`, counted from
-//! 1, never comes to its end. With `waits` ordinary threads want all processors, and none may
-//! be kept from its own for longer; that jobs come late then is no matter of the case. The kernel
-//! lets a thread wait for `watchdog`, and the program for a third of that. The first jobs are
+//! they are written, and none may be lost for that; once a second it takes `slow` to write them. The
+//! first job of the task `stuck`, counted from 1, never comes to its end. With `waits` ordinary
+//! threads want all processors, and none may be kept from its own for longer; that jobs come late
+//! then is no matter of the case. The kernel lets a thread wait for `watchdog`, and the program for a
+//! third of that. The first jobs are
 //! released so much `later` than the threads are there. The jobs of the first `triggers` tasks
 //! are released by FIFOs, into which is written about once a period at random times, or once in
 //! `gap`; into the first one `burst` bytes at once, too. With `peers` it is told how long releases
@@ -75,6 +76,8 @@ pub struct Case {
     pub ring: Option<Bytes>,
     /// How many events may wait until they are written; `None`: more than a case brings.
     pub waiting: Option<usize>,
+    /// How long it takes to write events, once a second.
+    pub slow: Option<Duration>,
     /// The task, from 0, whose first job never comes to its end.
     pub stuck: Option<usize>,
     /// For how long an ordinary thread may be kept from its processor.
@@ -142,6 +145,7 @@ fn one(line: &str) -> Result<Case> {
         change: None,
         ring: None,
         waiting: None,
+        slow: None,
         stuck: None,
         waits: None,
         triggers: 0,
@@ -181,6 +185,7 @@ fn one(line: &str) -> Result<Case> {
             Some(("waits", most)) => case.waits = Some(most.parse()?),
             Some(("ring", size)) => case.ring = Some(size.parse()?),
             Some(("waiting", count)) => case.waiting = Some(count.parse().map_err(|_| bad())?),
+            Some(("slow", time)) => case.slow = Some(time.parse()?),
             Some(("cpus", cpus)) => case.cpus = Some(cpus.parse()?),
             Some(("change", every)) => case.change = Some(every.parse()?),
             Some(("decisions", least)) => case.decisions = least.parse().map_err(|_| bad())?,

@@ -411,7 +411,7 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
         &settings,
         &Silent,
         &mut sink,
-        |_| {},
+        |_| work_for(case.slow.unwrap_or_default()),
     )?;
     let end = outcome.origin + outcome.end.nanos();
     company.end()?;
@@ -430,6 +430,14 @@ pub(crate) fn one(case: &Case, path: &Path, harm: &Harm<'_>) -> Result<kernel::O
     }
     println!("guest: {}: time zero is {} ns", case.name, outcome.origin);
     Ok(outcome)
+}
+
+/// Needs a processor for so long.
+fn work_for(time: Duration) {
+    let used = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let nanos = |at: rustix::time::Timespec| at.tv_sec as u64 * 1_000_000_000 + at.tv_nsec as u64;
+    let until = nanos(used()) + time.nanos();
+    while nanos(used()) < until {}
 }
 
 /// `CLOCK_MONOTONIC`, in nanoseconds.

@@ -172,7 +172,8 @@ impl Desk {
                 }
             }
             let now = self.seconds.load(Ordering::Acquire);
-            if now > seconds {
+            // It may take long: nothing for a thread that goes before jobs.
+            if now > seconds && (over || !self.seat.is_pressed()) {
                 watch.advance(now - seconds);
                 seconds = now;
                 flush(sink);
