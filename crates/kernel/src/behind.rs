@@ -47,6 +47,11 @@ impl Seat {
         let _ = class::come_in();
     }
 
+    /// The thread that has it is about to end: its number may be another one's soon.
+    pub fn leave(&self) {
+        self.thread.store(0, Ordering::Release);
+    }
+
     /// Makes its thread an ordinary one, until that has come to rest.
     pub fn press(&self) {
         let thread = self.thread.load(Ordering::Acquire);

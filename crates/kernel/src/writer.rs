@@ -90,10 +90,11 @@ where
     ) -> Result<(Self, Taken)> {
         let (inlet, mut outlet) = queue(room);
         let desk = Arc::new(Desk::default());
-        let its = Arc::clone(&desk);
+        let its = AtDesk(Arc::clone(&desk));
         let write = move || {
-            its.seat.take();
-            its.write(&mut outlet, watch, &mut written);
+            its.0.seat.take();
+            its.0.write(&mut outlet, watch, &mut written);
+            drop(its);
             written
         };
         let thread = std::thread::Builder::new()
@@ -134,6 +135,15 @@ impl<S, F> Writer<'_, '_, S, F> {
     /// Has it ended before it was told to? It has panicked, then.
     pub fn is_gone(&self) -> bool {
         self.thread.is_finished()
+    }
+}
+
+/// What the thread has of it. When this goes, so does the thread.
+struct AtDesk(Arc<Desk>);
+
+impl Drop for AtDesk {
+    fn drop(&mut self) {
+        self.0.seat.leave();
     }
 }
 
