@@ -59,8 +59,11 @@ impl Collector {
     /// Hands on what is so much older than the latest that nothing can come before it any more, and
     /// no more events than that. Returns how many.
     pub fn hand_on(&mut self, most: usize, sink: &mut impl Sink) -> usize {
-        let settled = self.latest.nanos().saturating_sub(SETTLED.nanos());
-        self.hand_on_until(Instant::from_nanos(settled).min(self.horizon), most, sink)
+        let settled = self.latest.nanos().checked_sub(SETTLED.nanos());
+        let Some(settled) = settled.map(Instant::from_nanos) else {
+            return 0;
+        };
+        self.hand_on_until(settled.min(self.horizon), most, sink)
     }
 
     fn hand_on_until(&mut self, until: Instant, most: usize, sink: &mut impl Sink) -> usize {
