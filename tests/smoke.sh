@@ -138,7 +138,7 @@ expect 0 "$warmset" cache multicore --platform i7-2600 --sets 1 --jobs 1 --haste
     --wss 32KiB --picture "$dir/multicore.svg"
 holds "$dir/multicore.svg" "</svg>"
 
-expect 0 "$warmset" reproduce list --state not-yet
+expect 0 "$warmset" reproduce list --state in-part
 expect 0 "$warmset" reproduce 003-fig2
 expect 1 "$warmset" reproduce 001-fig4-model
 expect 0 "$warmset" reproduce 001-fig5-model
