@@ -172,6 +172,9 @@ fi
 expect 0 "$warmset" measure cpmd -o "$dir/measured" \
     --wss 4KiB,64KiB --samples 12 --max-preemption 1ms
 holds "$dir/measured/profile.toml" "[[cpmd]]"
+expect 0 "$warmset" measure cpmd -o "$dir/modelled" --platform xeon-l7455 --model \
+    --samples 2 --load idle --wss 4KiB
+holds "$dir/modelled/cpmd-model.svg" "</svg>"
 # Decisions at quanta are not the kernel's, whatever this one has.
 expect 2 "$warmset" measure overheads -o "$dir/kernel" --engine kernel --policy pd2
 expect 0 "$warmset" measure wss --every 20ms -- sleep 0.3
