@@ -104,8 +104,8 @@ fn figure_3() -> Entry {
         "§3.2",
         State::InPart(
             "in the model V's first job does not thrash beside W, whose accesses are half as \
-             dense; under the paper's assumption, that it does, all of it comes out \
-             (crates/simulate/tests/profiler.rs)"
+             dense: its second one is complete by 6, and U's by 8; under the paper's assumption, \
+             that it does, all of it comes out (crates/simulate/tests/profiler.rs)"
                 .to_owned(),
         ),
     );
