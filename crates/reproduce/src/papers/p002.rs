@@ -331,9 +331,8 @@ fn delays() -> Vec<Entry> {
         "002-tabA.3-model",
         3,
         "--samples 2 --wss 4KiB",
-        "the model has a third to a half of the paper's delays of preemptions and migrations \
-         through L2, and four fifths of the others: its buses have no bandwidth, and a short \
-         absence costs nothing (docs/measuring.md)",
+        "the model has a tenth to a fifth less than the paper from 64 KB on: nobody shares the \
+         bandwidth of its buses (docs/measuring.md)",
     ));
     all.push(cpmd::modelled(
         "002-tabA.4-model",
