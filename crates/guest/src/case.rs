@@ -14,12 +14,11 @@
 //! `cpus` alone; once in `change`, the nice values and affinities of all its threads are changed
 //! from outside. With a `ring` events come through one of that size, which is to be too small: the
 //! run and its trace have to say how many are lost. No more than `waiting` events may wait until
-//! they are written, and none may be lost for that; once a second it takes `slow` to write them. The
-//! first job of the task `stuck`, counted from 1, never comes to its end. With `waits` ordinary
+//! they are written, and none may be lost for that; once a second it takes `slow` to write them.
+//! The first job of the task `stuck`, counted from 1, never comes to its end. With `waits` ordinary
 //! threads want all processors, and none may be kept from its own for longer; that jobs come late
-//! then is no matter of the case. The kernel lets a thread wait for `watchdog`, and the program for a
-//! third of that. The first jobs are
-//! released so much `later` than the threads are there. The jobs of the first `triggers` tasks
+//! then is no matter of the case. The kernel lets a thread wait for `watchdog`, and the program for
+//! a third of that. The first jobs are released so much `later` than the threads are there. The jobs of the first `triggers` tasks
 //! are released by FIFOs, into which is written about once a period at random times, or once in
 //! `gap`; into the first one `burst` bytes at once, too. With `peers` it is told how long releases
 //! take, of the same set from user space and of cyclictest as well. The first `programs` tasks are

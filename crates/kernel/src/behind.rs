@@ -1,8 +1,8 @@
 //! Threads of the run that are no task's go behind all jobs.
 //!
 //! As ordinary threads they would go before them: whatever one does then, a job waits for. So they
-//! are of the class of the jobs while these run, and the program in the kernel gives them processors
-//! that have no job. Where that may last for too long, somebody makes such a thread an ordinary one
+//! are of the class of the jobs while these run, and the program in the kernel gives them
+//! processors that have no job. Where that may last for too long, somebody makes such a thread an ordinary one
 //! for once ([`Seat::press`]), and it does the least that cannot wait: also where it was in the
 //! middle of something, and jobs took the processor meanwhile.
 //!
@@ -88,8 +88,8 @@ struct Known {
     over: AtomicBool,
 }
 
-/// As long as this is there, the thread that has made it is behind all jobs, and a guard looks after
-/// it.
+/// As long as this is there, the thread that has made it is behind all jobs, and a guard sees to it
+/// that this does not last for too long.
 #[derive(Debug)]
 pub(crate) struct Behind {
     known: Arc<Known>,

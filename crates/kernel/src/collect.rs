@@ -113,9 +113,9 @@ impl Collector {
     }
 
     /// Hands on what is left up to the end, with the misses of jobs that are not complete by then.
-    /// `losses`: how many events have been lost before they came here; those of which the program in
-    /// the kernel could not tell, or only behind the end, are told here. Returns how many events were
-    /// lost.
+    /// `losses`: how many events have been lost before they came here; those of which the program
+    /// in the kernel could not tell, or only behind the end, are told here. Returns how many events
+    /// were lost.
     pub fn finish(mut self, end: Instant, losses: u64, sink: &mut impl Sink) -> u64 {
         self.hand_on_until(end, usize::MAX, sink);
         let end = end.max(self.last);

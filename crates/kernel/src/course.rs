@@ -1,5 +1,5 @@
-//! The time in which jobs run: events are taken, and what can end the run is looked after, until it is
-//! over or cannot go on.
+//! The time in which jobs run: events are taken, and what can end the run is looked after, until it
+//! is over or cannot go on.
 
 use crate::behind::Behind;
 use crate::collect::SETTLED;

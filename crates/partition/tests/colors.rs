@@ -249,8 +249,8 @@ fn a_tile_whose_frames_were_moved_is_noticed_and_struck_off() -> Outcome {
     Ok(())
 }
 
-/// As a run does, which makes its watchdog by a fork and locks its memory afterwards: of a page that
-/// parent and child both have, the parent gets a copy then, in another frame.
+/// As a run does, which makes its watchdog by a fork and locks its memory afterwards: of a page
+/// that parent and child both have, the parent gets a copy then, in another frame.
 fn colors_are_still_known_when_a_child_was_made() -> Outcome {
     let palette = palette()?;
     let before = palette.verify().broken.len();

@@ -230,8 +230,8 @@ impl Mapping {
         Ok(unsafe { rustix::mm::mprotect(self.base.as_ptr().add(at).cast(), size, rights) }?)
     }
 
-    /// Children made by fork(2) do not get it, so that its pages stay where they are: of a page that
-    /// both have, who writes first gets a copy.
+    /// Children made by fork(2) do not get it, so that its pages stay where they are: of a page
+    /// that both have, who writes first gets a copy.
     pub fn keep_from_children(&self) {
         // SAFETY: the whole of a mapping that lives through the call; this advice changes no
         // contents, and no child of this process uses the mapping. The kernel never refuses it for

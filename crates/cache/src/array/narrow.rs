@@ -97,8 +97,8 @@ impl Narrow {
         }
     }
 
-    /// Fetches what a search reads of a set, and its first ways, into the caches of the machine that
-    /// computes. All of it for many sets at a time would drive out what was fetched first.
+    /// Fetches what a search reads of a set, and its first ways, into the caches of the machine
+    /// that computes. All of it for many sets at a time would drive out what was fetched first.
     #[inline(always)]
     pub(super) fn prefetch(&self, set: Found) {
         bytes::prefetch(&self.sets[set.0]);
