@@ -1,10 +1,10 @@
-//! Coherence, inclusion and write strategies against a slow reference that is written from the
-//! definition: every cache is a list of lines with the version of the data that it holds, and no
-//! state says who else has a line; everybody is asked each time. Every read must see the newest
-//! version.
+//! Coherence, inclusion, replacement and write strategies against a slow reference that is written
+//! from the definition: every cache is a list of ways, each with a line, the version of the data
+//! that it holds and the times of its fill and last use, and no state says who else has a line;
+//! everybody is asked each time. Every read must see the newest version.
 
 use cache::{Hierarchy, Kind, Pages, Shape};
-use model::strategy::{Inclusion, Writing};
+use model::strategy::{Inclusion, Replacement, Writing};
 use model::{Bytes, Cache, CacheKind, CpuId, CpuSet, Platform, Strategy};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -14,6 +14,15 @@ struct Held {
     line: u64,
     version: u64,
     changed: bool,
+}
+
+/// A way of a set.
+#[derive(Clone, Default)]
+struct Way {
+    held: Option<Held>,
+    /// When it was filled, and used last: by this line, or by the one before.
+    filled: u64,
+    used: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,9 +35,8 @@ struct Counted {
 }
 
 struct One {
-    /// For each set the lines, the latest used first.
-    sets: Vec<Vec<Held>>,
-    ways: usize,
+    sets: Vec<Vec<Way>>,
+    replacement: Replacement,
     back: bool,
     allocate: bool,
     inclusion: Inclusion,
@@ -40,6 +48,8 @@ struct Reference {
     caches: Vec<One>,
     memory: BTreeMap<u64, u64>,
     newest: BTreeMap<u64, u64>,
+    /// Counts fills and uses.
+    now: u64,
     reads: u64,
     writes: u64,
     /// Caches that the access at hand has reached, and that missed.
@@ -47,11 +57,42 @@ struct Reference {
     missed: Vec<usize>,
 }
 
+/// The way that makes room: one that is empty, else the one that the replacement says.
+fn makes_room(ways: &[Way], replacement: Replacement) -> usize {
+    if let Some(empty) = ways.iter().position(|way| way.held.is_none()) {
+        return empty;
+    }
+    let oldest = |time: fn(&Way) -> u64| {
+        let by_time = |way: &usize| time(&ways[*way]);
+        (0..ways.len()).min_by_key(by_time).unwrap()
+    };
+    match replacement {
+        Replacement::Lru => oldest(|way| way.used),
+        Replacement::Fifo => oldest(|way| way.filled),
+        Replacement::Plru => {
+            // Half after half, the one in which the latest use is not.
+            let (mut first, mut number) = (0, ways.len());
+            while number > 1 {
+                number /= 2;
+                let latest = |from: usize| {
+                    let half = ways[from..from + number].iter();
+                    half.map(|way| way.used).max().unwrap()
+                };
+                if latest(first) > latest(first + number) {
+                    first += number;
+                }
+            }
+            first
+        }
+        Replacement::Random => unreachable!("nobody can say which"),
+    }
+}
+
 impl Reference {
     fn new(shape: &Shape) -> Self {
         let caches = shape.parts.iter().map(|part| One {
-            sets: vec![Vec::new(); part.sets],
-            ways: part.ways,
+            sets: vec![vec![Way::default(); part.ways]; part.sets],
+            replacement: part.replacement,
             back: part.write == Writing::Back,
             allocate: part.allocate,
             inclusion: part.inclusion,
@@ -62,6 +103,7 @@ impl Reference {
             caches: caches.collect(),
             memory: BTreeMap::new(),
             newest: BTreeMap::new(),
+            now: 0,
             reads: 0,
             writes: 0,
             asked: Vec::new(),
@@ -69,17 +111,24 @@ impl Reference {
         }
     }
 
-    fn find(&mut self, cache: usize, line: u64) -> Option<&mut Held> {
+    /// The ways of the set of a line.
+    fn ways(&mut self, cache: usize, line: u64) -> &mut Vec<Way> {
         let one = &mut self.caches[cache];
         let set = (line % one.sets.len() as u64) as usize;
-        one.sets[set].iter_mut().find(|held| held.line == line)
+        &mut one.sets[set]
+    }
+
+    fn way(&mut self, cache: usize, line: u64) -> Option<&mut Way> {
+        let has = |way: &&mut Way| way.held.is_some_and(|held| held.line == line);
+        self.ways(cache, line).iter_mut().find(has)
+    }
+
+    fn find(&mut self, cache: usize, line: u64) -> Option<&mut Held> {
+        self.way(cache, line)?.held.as_mut()
     }
 
     fn take(&mut self, cache: usize, line: u64) -> Option<Held> {
-        let one = &mut self.caches[cache];
-        let set = (line % one.sets.len() as u64) as usize;
-        let at = one.sets[set].iter().position(|held| held.line == line)?;
-        Some(one.sets[set].remove(at))
+        self.way(cache, line)?.held.take()
     }
 
     fn behind(&self, cache: usize) -> Vec<usize> {
@@ -97,14 +146,14 @@ impl Reference {
             .collect()
     }
 
-    /// A look-up by an access: counts, and makes the line the latest used.
+    /// A look-up by an access: counts, and is a use of the line.
     fn look(&mut self, cache: usize, line: u64) -> bool {
         self.asked.push(cache);
-        match self.take(cache, line) {
-            Some(held) => {
-                let one = &mut self.caches[cache];
-                let set = (line % one.sets.len() as u64) as usize;
-                one.sets[set].insert(0, held);
+        self.now += 1;
+        let now = self.now;
+        match self.way(cache, line) {
+            Some(way) => {
+                way.used = now;
                 true
             }
             None => {
@@ -116,15 +165,20 @@ impl Reference {
 
     fn put(&mut self, path: &[usize], depth: usize, held: Held) {
         let cache = path[depth];
-        let one = &mut self.caches[cache];
-        let set = (held.line % one.sets.len() as u64) as usize;
-        assert!(one.sets[set].iter().all(|other| other.line != held.line));
-        one.sets[set].insert(0, held);
-        if one.sets[set].len() <= one.ways {
+        assert!(self.find(cache, held.line).is_none());
+        self.now += 1;
+        let new = Way {
+            held: Some(held),
+            filled: self.now,
+            used: self.now,
+        };
+        let replacement = self.caches[cache].replacement;
+        let ways = self.ways(cache, held.line);
+        let place = makes_room(ways, replacement);
+        let Some(mut gone) = std::mem::replace(&mut ways[place], new).held else {
             return;
-        }
-        let mut gone = one.sets[set].pop().unwrap();
-        if one.inclusion == Inclusion::Inclusive {
+        };
+        if self.caches[cache].inclusion == Inclusion::Inclusive {
             let inner: Vec<usize> = (0..self.caches.len())
                 .filter(|c| self.behind(*c).contains(&cache))
                 .collect();
@@ -340,10 +394,15 @@ fn platform(first: Strategy, second: Strategy, third: Strategy, shared: bool) ->
             .caches
             .push(cache(1, CacheKind::Instruction, 2, 1, cpu, first));
     }
+    // Halves of halves, where the replacement asks for them.
+    let ways = match second.replacement {
+        Some(Replacement::Plru) => 4,
+        _ => 3,
+    };
     for pair in ["0-1", "2-3"] {
         platform
             .caches
-            .push(cache(2, CacheKind::Unified, 2, 3, pair, second));
+            .push(cache(2, CacheKind::Unified, 2, ways, pair, second));
     }
     // Sets are chosen by a mask, or by a remainder.
     let sets = if shared { 4 } else { 3 };
@@ -357,10 +416,11 @@ fn platform(first: Strategy, second: Strategy, third: Strategy, shared: bool) ->
 }
 
 fn strategies() -> impl Strategy0<Value = (Strategy, Strategy, Strategy)> {
-    let how = |write, allocate, inclusion| Strategy {
+    let how = |write, allocate, inclusion, replacement| Strategy {
         write: Some(write),
         allocate: Some(allocate),
         inclusion: Some(inclusion),
+        replacement: Some(replacement),
         ..Strategy::default()
     };
     let write = || prop_oneof![Just(Writing::Back), Just(Writing::Through)];
@@ -371,6 +431,18 @@ fn strategies() -> impl Strategy0<Value = (Strategy, Strategy, Strategy)> {
             Just(Inclusion::Exclusive)
         ]
     };
+    // Half of the time by age everywhere: such caches go other ways.
+    let replacement = || {
+        prop_oneof![
+            Just(Replacement::Lru),
+            Just(Replacement::Fifo),
+            Just(Replacement::Plru)
+        ]
+    };
+    let replacements = prop_oneof![
+        Just([Replacement::Lru; 3]),
+        [replacement(), replacement(), replacement()]
+    ];
     (
         write(),
         write(),
@@ -378,8 +450,9 @@ fn strategies() -> impl Strategy0<Value = (Strategy, Strategy, Strategy)> {
         any::<[bool; 3]>(),
         inclusion(),
         inclusion(),
+        replacements,
     )
-        .prop_map(move |(a, b, c, allocate, second, third)| {
+        .prop_map(move |(a, b, c, allocate, second, third, replaced)| {
             // An exclusive cache is behind one that writes back: others are refused.
             let a = if second == Inclusion::Exclusive {
                 Writing::Back
@@ -392,9 +465,9 @@ fn strategies() -> impl Strategy0<Value = (Strategy, Strategy, Strategy)> {
                 b
             };
             (
-                how(a, allocate[0], Inclusion::Neither),
-                how(b, allocate[1], second),
-                how(c, allocate[2], third),
+                how(a, allocate[0], Inclusion::Neither, replaced[0]),
+                how(b, allocate[1], second, replaced[1]),
+                how(c, allocate[2], third, replaced[2]),
             )
         })
 }
