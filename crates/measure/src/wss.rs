@@ -23,17 +23,60 @@ pub struct Plan {
     pub every: Duration,
     /// For how long it is measured at most; then it is told to end. `None`: until it ends.
     pub most: Option<Duration>,
+    /// For how long it loads: windows that begin earlier tell nothing of its working set. The first
+    /// one tells nothing in any case, if there are others.
+    pub skip: Duration,
 }
 
 /// What was seen.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Seen {
-    /// What was touched in each complete window; the program is loaded in the first one.
+    /// What was touched in each complete window.
     pub windows: Vec<Pages>,
+    /// So many of the first of them belong to the loading of the program ([`Plan::skip`]).
+    pub loading: usize,
     /// How the program ended by itself; `None`: it was made to.
     pub ended: Option<Ended>,
     /// Did the user stop the measurement?
     pub interrupted: bool,
+}
+
+/// The working set of a program, from what it touched in windows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Found {
+    /// The most memory of its own in a window.
+    pub most: Bytes,
+    /// Likewise, of the second half of the windows alone: what loading may still have touched is
+    /// not in it.
+    pub later: Bytes,
+    /// The median window.
+    pub median: Bytes,
+    /// The most of mapped files in a window, at most.
+    pub files: Bytes,
+}
+
+impl Seen {
+    /// What the windows say in which the program was not loaded. Nothing, where there is none.
+    pub fn found(&self) -> Found {
+        let windows = self.windows.get(self.loading..).unwrap_or_default();
+        let own = |windows: &[Pages]| -> Vec<Bytes> {
+            let mut sizes: Vec<Bytes> = windows.iter().map(|pages| pages.own).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        let sizes = own(windows);
+        let later = own(&windows[windows.len() / 2..]);
+        Found {
+            most: sizes.last().copied().unwrap_or_default(),
+            later: later.last().copied().unwrap_or_default(),
+            median: sizes.get(sizes.len() / 2).copied().unwrap_or_default(),
+            files: windows
+                .iter()
+                .map(|pages| pages.files)
+                .max()
+                .unwrap_or_default(),
+        }
+    }
 }
 
 /// How a program ended.
@@ -54,7 +97,7 @@ const GRACE: StdDuration = StdDuration::from_secs(1);
 ///
 /// # Errors
 /// There is no such program; windows of no time; the kernel does not tell what is touched; the
-/// program ended before a window was over.
+/// program ended before a window was over, or before one was over that is not left out.
 pub fn measure(plan: &Plan, watch: &dyn Watch) -> Result<Seen> {
     if plan.every.is_zero() {
         return Err(Error::new("a window takes time")
@@ -66,14 +109,29 @@ pub fn measure(plan: &Plan, watch: &dyn Watch) -> Result<Seen> {
     let seen = windows(plan, &mut running.0, watch);
     watch.finish();
     drop(running);
-    let seen = seen?;
+    let mut seen = seen?;
+    if seen.windows.len() == 1 && plan.skip.is_zero() {
+        seen.loading = 0;
+    }
+    let program = plan.command.join(" ");
+    let refused = |cause: String, remedy: &str| Err(Error::new(cause).at(program).remedy(remedy));
     if seen.windows.is_empty() && !seen.interrupted {
-        return Err(Error::new(format!(
-            "the program ended before a window of {} was over",
-            plan.every
-        ))
-        .at(plan.command.join(" "))
-        .remedy("give shorter windows (`--every`), or let it work for longer"));
+        return refused(
+            format!(
+                "the program ended before a window of {} was over",
+                plan.every
+            ),
+            "give shorter windows (`--every`), or let it work for longer",
+        );
+    }
+    if seen.loading == seen.windows.len() && !seen.interrupted {
+        return refused(
+            format!(
+                "no window of {} began after the first {} of the program",
+                plan.every, plan.skip
+            ),
+            "leave less out (`--skip`), give shorter windows (`--every`), or let it work for longer",
+        );
     }
     Ok(seen)
 }
@@ -138,8 +196,10 @@ fn windows(plan: &Plan, child: &mut Child, watch: &dyn Watch) -> Result<Seen> {
     let touched = Touched::of(child.id());
     let every = StdDuration::from_nanos(plan.every.nanos());
     let begin = Instant::now();
+    let skip = StdDuration::from_nanos(plan.skip.nanos());
     let mut seen = Seen {
         windows: Vec::new(),
+        loading: 0,
         ended: None,
         interrupted: false,
     };
@@ -148,6 +208,7 @@ fn windows(plan: &Plan, child: &mut Child, watch: &dyn Watch) -> Result<Seen> {
             break;
         }
         let window = Instant::now();
+        let is_loading = seen.windows.is_empty() || window - begin < skip;
         while window.elapsed() < every {
             std::thread::sleep(LOOK.min(every.saturating_sub(window.elapsed())));
             if watch.stopped() {
@@ -161,6 +222,7 @@ fn windows(plan: &Plan, child: &mut Child, watch: &dyn Watch) -> Result<Seen> {
         }
         let Some(pages) = touched.since()? else { break };
         seen.windows.push(pages);
+        seen.loading += usize::from(is_loading);
         watch.advance(1);
         let most = plan.most.map(|most| StdDuration::from_nanos(most.nanos()));
         if most.is_some_and(|most| begin.elapsed() >= most) {
@@ -186,5 +248,39 @@ fn ended(status: ExitStatus) -> Ended {
     match (status.code(), status.signal()) {
         (Some(code), _) => Ended::Status(code),
         (None, signal) => Ended::Signal(signal.unwrap_or(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(own: &[u64], loading: usize) -> Seen {
+        let pages = |kib: &u64| Pages {
+            own: Bytes::from_kib(*kib),
+            files: Bytes::from_kib(1000 - kib),
+        };
+        Seen {
+            windows: own.iter().map(pages).collect(),
+            loading,
+            ended: None,
+            interrupted: false,
+        }
+    }
+
+    #[test]
+    fn what_loading_touched_is_not_in_the_working_set() {
+        let windows = [900, 500, 100, 120, 80, 90];
+        let found = seen(&windows, 2).found();
+        assert_eq!(found.most, Bytes::from_kib(120));
+        assert_eq!(found.later, Bytes::from_kib(90));
+        assert_eq!(found.median, Bytes::from_kib(100));
+        assert_eq!(found.files, Bytes::from_kib(920));
+        // Where less is left out, the second half still is without it.
+        let found = seen(&windows, 1).found();
+        assert_eq!(found.most, Bytes::from_kib(500));
+        assert_eq!(found.later, Bytes::from_kib(120));
+        assert_eq!(seen(&windows, 6).found(), Found::default());
+        assert_eq!(seen(&[70], 0).found().later, Bytes::from_kib(70));
     }
 }

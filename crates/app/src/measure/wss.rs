@@ -16,6 +16,9 @@ pub struct Options {
     pub every: Duration,
     /// For how long it is measured at most. Default: until it ends.
     pub most: Option<Duration>,
+    /// For how long the program loads: windows that begin earlier are left out. Default: no time,
+    /// which leaves out the first one.
+    pub skip: Duration,
     /// The command that does it again, for the result.
     pub command: String,
 }
@@ -27,6 +30,7 @@ impl Options {
             program,
             every: Duration::from_millis(100),
             most: None,
+            skip: Duration::ZERO,
             command: String::new(),
         }
     }
@@ -43,16 +47,20 @@ pub struct WorkingSet {
     /// Bytes of a page: what is touched counts in whole pages.
     #[serde(rename = "page_bytes", serialize_with = "bytes")]
     pub page: Bytes,
-    /// The most memory of its own that the program touched in a window but the first, in which it is
-    /// loaded; in the first one where it is the only one.
+    /// The most memory of its own that the program touched in a window that is not left out.
     #[serde(rename = "wss_bytes", serialize_with = "bytes")]
     pub wss: Bytes,
+    /// The most in the second half of these windows.
+    #[serde(rename = "later_bytes", serialize_with = "bytes")]
+    pub later: Bytes,
     /// The median of the same windows.
     #[serde(rename = "median_bytes", serialize_with = "bytes")]
     pub median: Bytes,
     /// The most that it touched of mapped files, likewise, at most: the program and libraries.
     #[serde(rename = "files_bytes", serialize_with = "bytes")]
     pub files: Bytes,
+    /// So many of the first windows are left out: the program is loaded in them.
+    pub loading: usize,
     /// What was touched in each complete window.
     pub windows: Vec<Pages>,
     /// With which status the program ended; `None`: by a signal, or it was made to end.
@@ -70,14 +78,21 @@ fn bytes<S: Serializer>(size: &Bytes, to: S) -> std::result::Result<S::Ok, S::Er
 }
 
 impl WorkingSet {
+    /// Is the most of the first half of the windows far above that of the second one? Then the
+    /// program may still have been loaded.
+    pub fn may_hold_loading(&self) -> bool {
+        self.wss.get() > self.later.get() + self.later.get() / 4
+    }
+
     /// # Errors
     /// The user stopped it: what was measured is kept.
     pub fn complete(&self) -> Result<()> {
         match self.interrupted {
             false => Ok(()),
             true => Err(Error::new(format!(
-                "interrupted after {} windows; what was measured is kept",
-                self.windows.len()
+                "interrupted after {} windows, {} of them left out; what was measured is kept",
+                self.windows.len(),
+                self.loading
             ))
             .remedy("run the command again for more")),
         }
@@ -88,23 +103,16 @@ impl WorkingSet {
 ///
 /// # Errors
 /// There is no such program; windows of no time; the kernel does not tell what is touched; the
-/// program ended before a window was over.
+/// program ended before a window was over, or before one was over that is not left out.
 pub fn measure(options: &Options, watch: &dyn Watch) -> Result<WorkingSet> {
     let plan = Plan {
         command: options.program.clone(),
         every: options.every,
         most: options.most,
+        skip: options.skip,
     };
     let seen = wss::measure(&plan, watch)?;
-    let later = seen.windows.get(1..).filter(|later| !later.is_empty());
-    let windows = later.unwrap_or(&seen.windows);
-    let sorted = |of: fn(&Pages) -> Bytes| {
-        let mut sizes: Vec<Bytes> = windows.iter().map(of).collect();
-        sizes.sort_unstable();
-        sizes
-    };
-    let (own, files) = (sorted(|pages| pages.own), sorted(|pages| pages.files));
-    let none = Bytes::new(0);
+    let found = seen.found();
     let (status, signal) = match seen.ended {
         Some(Ended::Status(status)) => (Some(status), None),
         Some(Ended::Signal(signal)) => (None, Some(signal)),
@@ -114,9 +122,11 @@ pub fn measure(options: &Options, watch: &dyn Watch) -> Result<WorkingSet> {
         program: options.program.clone(),
         every: options.every,
         page: wss::page(),
-        wss: own.last().copied().unwrap_or(none),
-        median: own.get(own.len() / 2).copied().unwrap_or(none),
-        files: files.last().copied().unwrap_or(none),
+        wss: found.most,
+        later: found.later,
+        median: found.median,
+        files: found.files,
+        loading: seen.loading,
         windows: seen.windows,
         status,
         signal,

@@ -11,7 +11,8 @@ use std::fmt::Write;
 pub const HELP: &str = "\
 The program runs as it would alone; what it prints goes to standard error. In each window the kernel notes which pages it \
 touches (/proc/PID/clear_refs and smaps). The working set is the most memory of its own (heap, stacks) that was touched in a \
-window other than the first, in which the program is loaded. Of its code and libraries an upper bound is told beside it.
+window other than the first, in which the program is loaded; where that takes longer, `--skip` leaves more of it out. Of its code \
+and libraries an upper bound is told beside it.
 
 A page counts in whole, whatever part of it is used: an upper bound of the lines that a cache would hold. What the kernel does for \
 the program and other processes that it starts do not count. A window that the program does not live through is left out. The \
@@ -30,6 +31,10 @@ pub struct Args {
     /// For how long it is measured at most; the program is then told to end [default: until it ends]
     #[arg(long = "for", value_name = "TIME")]
     most: Option<Duration>,
+    /// For how long the program loads: windows that begin earlier are left out, and the first one in
+    /// any case
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    skip: Duration,
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<String>,
@@ -42,6 +47,7 @@ pub fn run(args: Args) -> Result<Answer> {
     let options = Options {
         every: args.every,
         most: args.most,
+        skip: args.skip,
         command: command::whole(),
         ..Options::new(args.program)
     };
@@ -54,15 +60,17 @@ pub fn run(args: Args) -> Result<Answer> {
 
 fn table(found: &WorkingSet, look: Look) -> String {
     let mut text = format!(
-        "{}: pages touched in {} windows of {}\n\n",
+        "{}: pages touched in {} windows of {}, behind {} in which it is loaded\n\n",
         found.program.join(" "),
-        found.windows.len(),
-        found.every
+        found.windows.len() - found.loading,
+        found.every,
+        found.loading
     );
     let mut table = Table::new(1, 0);
     table.row(["", "touched"]);
     for (what, size) in [
         ("memory of its own, the most in a window", found.wss),
+        ("the most in the second half of them", found.later),
         ("the median window", found.median),
         ("mapped files (code, libraries), at most", found.files),
     ] {
@@ -75,6 +83,9 @@ fn table(found: &WorkingSet, look: Look) -> String {
         "\na page of {} counts in whole; so a task says `wss = \"{}\"`",
         found.page, found.wss
     );
+    if found.may_hold_loading() {
+        text += "the most was touched early: if the program was still loading, leave that out (`--skip`)\n";
+    }
     match (found.status, found.signal) {
         (Some(0), _) | (None, None) => {}
         (Some(status), _) => {
