@@ -24,20 +24,54 @@ expect() {
     echo "smoke: ok ($status): $*"
 }
 
-# colored COMMAND…: runs it; where colors cannot be told apart or others disturb it, that is all right,
-# and nothing else.
-colored() {
+# once WANTED COMMAND…: runs it; does it exit with one of these statuses?
+once() {
+    wanted=$1
+    shift
     status=0
     "$@" >"$dir/out" 2>"$dir/err" || status=$?
-    if [ "$status" -eq 2 ] && grep -q \
-        -e "could not be told apart for sure" -e "cannot be told apart" -e "has no colors" \
-        -e "has colors" -e "no pages of these colors are there" \
-        -e "when the machine is idle" "$dir/err"; then
-        echo "smoke: not run, no colors are told here, or others disturb it: $*"
+    case " $wanted " in *" $status "*) return 0 ;; esac
+    return 1
+}
+
+colored=0
+refused=0
+# colored WANTED COMMAND…: runs it, up to three times: others may disturb it, or colors may not be
+# told apart on this machine. That is all right here, and nothing else.
+colored() {
+    wanted=$1
+    shift
+    for _ in 1 2 3; do
+        if once "$wanted" "$@"; then
+            colored=$((colored + 1))
+            echo "smoke: ok ($status): $*"
+            return 0
+        fi
+        if [ "$status" -ne 2 ] || ! grep -q \
+            -e "could not be told apart for sure" -e "cannot be told apart" -e "has no colors" \
+            -e "has colors" -e "no pages of these colors are there" \
+            -e "when the machine is idle" "$dir/err"; then
+            echo "smoke: exit status $status instead of one of $wanted: $*" >&2
+            cat "$dir/out" "$dir/err" >&2
+            exit 1
+        fi
+        [ "$told" = yes ] || break
+    done
+    refused=$((refused + 1))
+    echo "smoke: not run: $(head -1 "$dir/err"): $*"
+    return 1
+}
+
+# live WANTED COMMAND…: runs it where tasks may run in real time.
+live() {
+    wanted=$1
+    shift
+    if [ "$permitted" = no ]; then
+        echo "smoke: not run, tasks may not run in real time here: $*"
         return 1
     fi
-    if [ "$status" -ne 0 ]; then
-        echo "smoke: exit status $status instead of 0: $*" >&2
+    if ! once "$wanted" "$@"; then
+        echo "smoke: exit status $status instead of one of $wanted: $*" >&2
         cat "$dir/out" "$dir/err" >&2
         exit 1
     fi
@@ -154,19 +188,41 @@ holds "$dir/study/weighted.svg" "</svg>"
 expect 0 "$warmset" study run examples/study/slices.toml --sets 2 -o "$dir/slices"
 holds "$dir/slices/weighted.csv" "EDF-WM-SLICE-1MS"
 
-# The experiments of 001 and 004 on this machine.
+# The experiments of 001 and 004 on this machine. Where its colors are told, most of them have to
+# run.
+told=no
+if once 0 "$warmset" color find; then told=yes; fi
 for name in filter cosine fourier; do
-    if colored "$warmset" color experiment "$name" --runs 1 --activations 2 -o "$dir/live"; then
+    if colored 0 "$warmset" color experiment "$name" --runs 1 --activations 2 -o "$dir/live"; then
         holds "$dir/live/$name.svg" "</svg>"
     fi
 done
 for name in matrix combined; do
-    if colored "$warmset" color experiment "$name" --runs 1 -o "$dir/live"; then
+    if colored 0 "$warmset" color experiment "$name" --runs 1 -o "$dir/live"; then
         holds "$dir/live/$name.svg" "</svg>"
     fi
 done
-if colored "$warmset" color experiment multicore --sets 1 --jobs 2 --hasten 20 -o "$dir/live"; then
+if colored "0 1" "$warmset" color experiment isolation --runs 1 --activations 5 -o "$dir/live"; then
+    holds "$dir/live/isolation.txt" "isolates: "
+fi
+if colored 0 "$warmset" color experiment multicore --sets 1 --jobs 2 --hasten 20 \
+    -o "$dir/live"; then
     holds "$dir/live/multicore.svg" "</svg>"
+fi
+if [ "$told" = yes ] && [ "$refused" -gt "$colored" ]; then
+    echo "smoke: colors are told here, and $refused experiments with them did not run" >&2
+    exit 1
+fi
+
+permitted=yes
+once "0 1" "$warmset" run examples/control.toml --preflight || permitted=no
+if live "0 1" "$warmset" run examples/control.toml --for 500ms --trace "$dir/run.wtrace"; then
+    expect 0 "$warmset" trace stats "$dir/run.wtrace"
+fi
+if live 0 "$warmset" measure overheads --policy p-edf,g-edf --tasks 12 --sets 1 --for 1s \
+    -o "$dir/overheads"; then
+    holds "$dir/overheads/profile.toml" "[[overheads]]"
+    holds "$dir/overheads/overheads-average.svg" "</svg>"
 fi
 
 expect 0 "$warmset" measure cpmd -o "$dir/measured" \

@@ -5,62 +5,43 @@
 mod running;
 
 use model::watch::Silent;
-use model::{Bytes, CpuSet, Duration, Error};
+use model::{Bytes, CpuSet, Duration};
 use partition::frame::{Page, pages};
 use partition::ledger::Access;
 use partition::protocol::{Answer, Request};
 use partition::server::Server;
 use partition::tile::{self, TILE_PAGES, Tile};
 use partition::upkeep::{Found, Upkeep};
-use partition::{Color, Colors, Palette, finder, selftest};
+use partition::{Color, Colors, Geometry, Palette, finder, selftest};
 use running::Running;
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use testing::{NotRun, Outcome};
 
-/// What the finder says of a machine whose colors cannot be told apart, or not today. Every other
-/// error is a defect.
-const CANNOT_TELL: [&str; 3] = [
-    "could not be told apart for sure",
-    "cannot be told apart: reading one takes",
-    "its pages have no color",
-];
-
-/// Why the finder cannot tell colors here.
-///
-/// # Panics
-/// It failed for another reason.
-fn cannot_tell(error: &Error) -> NotRun {
-    let said = error.to_string();
-    assert!(
-        CANNOT_TELL.iter().any(|why| said.contains(why)),
-        "the finder failed: {said}"
-    );
-    NotRun::because(said)
-}
-
-/// The palette of the first level that has colors, or why there is none.
+/// The palette of the first level that has colors, or why there is none. The search has to be sure
+/// where colors show without it.
 fn palette() -> Result<Palette, NotRun> {
     let machine = machine::this_machine().unwrap();
-    let cpu = machine
-        .platform
-        .usable()
-        .lowest()
-        .expect("a processor to run on");
+    let platform = &machine.platform;
+    let cpu = platform.usable().lowest().expect("a processor to run on");
     let mut why = NotRun::because("no cache of this machine has colors");
-    for level in machine.platform.data_levels() {
-        if !partition::Geometry::of(&machine.platform, level, cpu)
-            .is_ok_and(|g| finder::colorable(&g).is_ok())
-        {
+    for level in platform.data_levels() {
+        let geometry = Geometry::of(platform, level, cpu);
+        let Some(geometry) = geometry.ok().filter(|g| finder::colorable(g).is_ok()) else {
             continue;
-        }
-        // Several times: what else runs on the machine may pass.
-        for _ in 0..3 {
-            match partition::find(&machine.platform, level, cpu, &Silent).and_then(Palette::sure) {
-                Ok(palette) => return Ok(palette),
-                Err(e) => why = cannot_tell(&e),
-            }
+        };
+        let (ways, colors) = (geometry.ways as usize, usize::from(geometry.colors));
+        let found = testing::colors::works(
+            || testing::colors::look(ways, colors, cpu, 200).shows_colors(),
+            || {
+                let found = partition::find(platform, level, cpu, &Silent).and_then(Palette::sure);
+                found.map_err(|e| e.to_string())
+            },
+        );
+        match found {
+            Ok(palette) => return Ok(palette),
+            Err(not) => why = not,
         }
     }
     Err(why)

@@ -2,7 +2,9 @@
 
 use model::CpuId;
 use partition::selftest::ACTS;
+use partition::{Geometry, finder};
 use rustix::process::{Pid, Signal, kill_process};
+use std::cell::RefCell;
 use std::path::Path;
 use std::process::{Command, Output};
 use testing::{NotRun, Outcome, schemas};
@@ -23,40 +25,11 @@ fn refusal(output: &Output) -> String {
     text
 }
 
-/// Why a level of cache has no colors, or none that can be told apart. Any other reason is a
-/// defect.
-const NO_COLORS: [&str; 6] = [
-    "has one color",
-    "is hashed over slices",
-    "is too large to be searched",
-    "does not tell size and associativity",
-    "cannot be told apart: reading one takes",
-    "its pages have no color",
-];
-
-/// What came of testing a level.
-enum Level {
-    Acts,
-    /// It has no colors, or they cannot be told apart while others use the machine.
-    CannotTell(String),
-    DoesNotAct(String),
-}
-
-fn level(seen: &serde_json::Value) -> Level {
-    let reason = || seen["reason"].as_str().unwrap().to_owned();
+/// Do colors act on a level, by what `color selftest` says of it? If not, why.
+fn acts(seen: &serde_json::Value) -> Result<(), String> {
+    let reason = || Err(seen["reason"].as_str().unwrap().to_owned());
     match seen["result"].as_str().unwrap() {
-        "no-colors" => {
-            let why = reason();
-            assert!(NO_COLORS.iter().any(|known| why.contains(known)), "{why}");
-            Level::CannotTell(why)
-        }
-        "unsure" => {
-            assert!(
-                reason().contains("could not be told apart for sure"),
-                "{seen}"
-            );
-            Level::CannotTell(reason())
-        }
+        "no-colors" | "unsure" => reason(),
         "tested" => {
             let ways = seen["cache"]["ways"].as_u64().unwrap();
             let points = seen["points"].as_array().unwrap();
@@ -69,65 +42,81 @@ fn level(seen: &serde_json::Value) -> Level {
             // The answer is what the points say.
             let acts = beyond >= ACTS && within.is_none_or(|ratio| ratio < ACTS);
             assert_eq!(seen["acts"], acts, "{seen}");
-            match within {
-                _ if acts => Level::Acts,
-                Some(ratio) if ratio >= ACTS => Level::CannotTell(format!(
-                    "others use the cache: {} pages of one color drive each other out of {ways} ways",
+            acts.then_some(()).ok_or_else(|| {
+                format!(
+                    "{} pages of one color take {beyond:.2} times as long as of all, {} of them {within:?}",
+                    ways + 1,
                     ways / 2
-                )),
-                _ => Level::DoesNotAct(seen.to_string()),
-            }
+                )
+            })
         }
         other => panic!("{other}"),
     }
 }
 
+/// The ways of a level of cache and how many pages each holds, where that makes colors.
+fn colored(level: u64) -> Option<(CpuId, usize, usize)> {
+    let platform = machine::this_machine().unwrap().platform;
+    let cpu = platform.usable().lowest().unwrap();
+    let geometry = Geometry::of(&platform, u8::try_from(level).unwrap(), cpu).ok()?;
+    finder::colorable(&geometry).ok()?;
+    Some((cpu, geometry.ways as usize, usize::from(geometry.colors)))
+}
+
+/// Do colors show at a level without anybody who looks for them?
+fn shows(level: u64) -> bool {
+    colored(level).is_some_and(|(cpu, ways, colors)| {
+        testing::colors::look(ways, colors, cpu, 200).shows_colors()
+    })
+}
+
 fn colors_act_on_every_level_that_has_some() -> Outcome {
     let dir = tempfile::tempdir().unwrap();
-    let mut why = String::new();
-    // Several times: what else runs on the machine may pass.
-    for attempt in 1..=4 {
-        let out = warmset(
-            dir.path(),
-            &["color", "selftest", "--repeats", "3", "--format", "json"],
-        );
-        let status = out.status.code().unwrap();
-        assert!(status < 2, "{}", String::from_utf8_lossy(&out.stderr));
-        let seen: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
-        schemas::hold("color-selftest", &seen);
-        let levels: Vec<Level> = seen["levels"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(level)
-            .collect();
-        assert!(!levels.is_empty());
-        let acts = levels.iter().any(|l| matches!(l, Level::Acts));
-        let told: Vec<&serde_json::Value> = seen["levels"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|l| l["result"] != "no-colors")
-            .collect();
-        let all = !told.is_empty() && told.iter().all(|l| l["acts"] == true);
-        assert_eq!(status == 0, all, "the status is the answer");
-        if all {
-            assert!(acts);
-            return Ok(());
-        }
-        why.clear();
-        for level in levels {
-            match level {
-                Level::Acts => {}
-                Level::CannotTell(reason) => why = format!("{why}{reason}; "),
-                Level::DoesNotAct(seen) => assert!(attempt < 4, "colors do not act: {seen}"),
-            }
-        }
-        if told.is_empty() {
-            break;
-        }
+    let levels = machine::this_machine().unwrap().platform.data_levels();
+    let levels: Vec<u64> = levels.into_iter().map(u64::from).collect();
+    if levels.iter().all(|level| colored(*level).is_none()) {
+        return Err(NotRun::because("no cache of this machine has colors"));
     }
-    Err(NotRun::because(why.trim_end_matches("; ")))
+    let showing = RefCell::new(Vec::new());
+    testing::colors::works(
+        || {
+            let now = levels.iter().copied().filter(|level| shows(*level));
+            showing.replace(now.collect());
+            !showing.borrow().is_empty()
+        },
+        || {
+            let out = warmset(
+                dir.path(),
+                &["color", "selftest", "--repeats", "3", "--format", "json"],
+            );
+            let status = out.status.code().unwrap();
+            assert!(status < 2, "{}", String::from_utf8_lossy(&out.stderr));
+            let seen: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+            schemas::hold("color-selftest", &seen);
+            let seen = seen["levels"].as_array().unwrap();
+            assert_eq!(seen.len(), levels.len());
+            let told: Vec<_> = seen.iter().filter(|l| l["result"] != "no-colors").collect();
+            let all = !told.is_empty() && told.iter().all(|l| l["acts"] == true);
+            assert_eq!(status == 0, all, "the status is the answer");
+            let mut acting = 0;
+            let mut failed = String::new();
+            // In the order of the platform.
+            for (level, seen) in levels.iter().zip(seen) {
+                let known = colored(*level).is_some();
+                match acts(seen) {
+                    Ok(()) if known => acting += 1,
+                    Ok(()) => panic!("level {level} has no colors by its geometry"),
+                    Err(why) if showing.borrow().contains(level) => failed = why,
+                    Err(_) => {}
+                }
+            }
+            match failed.is_empty() && acting > 0 {
+                true => Ok(()),
+                false if failed.is_empty() => Err("colors act on no level".to_owned()),
+                false => Err(failed),
+            }
+        },
+    )
 }
 
 fn a_first_level_has_one_color() -> Outcome {
