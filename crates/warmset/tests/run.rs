@@ -202,18 +202,28 @@ fn a_set_runs_for_real_and_its_trace_is_checked() {
         "--format",
         "json",
     ];
-    let ran = warmset(dir.path(), TASKS, &args);
-    let document: serde_json::Value = serde_json::from_slice(&ran.get_output().stdout).unwrap();
-    schemas::hold("run", &document);
-    assert_eq!(document["clean"], true, "{document:#}");
-    assert_eq!(document["lost_events"], 0);
-    let jobs: Vec<u64> = document["tasks"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|t| t["released"].as_u64().unwrap())
-        .collect();
-    assert_eq!(jobs, [50, 25]);
+    // A second has so many releases. What stands still at the end, or has jobs to catch up with, as
+    // when somebody else runs in real time, has fewer.
+    const DUE: [u64; 2] = [50, 25];
+    let run = || {
+        let ran = warmset(dir.path(), TASKS, &args);
+        let document: serde_json::Value = serde_json::from_slice(&ran.get_output().stdout).unwrap();
+        schemas::hold("run", &document);
+        assert_eq!(document["clean"], true, "{document:#}");
+        assert_eq!(document["lost_events"], 0);
+        let tasks = document["tasks"].as_array().unwrap();
+        let released = tasks.iter().map(|t| t["released"].as_u64().unwrap());
+        let jobs: Vec<u64> = released.collect();
+        assert_eq!(jobs.len(), DUE.len());
+        assert!(
+            jobs.iter()
+                .zip(DUE)
+                .all(|(jobs, due)| (1..=due).contains(jobs)),
+            "{jobs:?}"
+        );
+        (jobs == DUE).then_some(document).ok_or(jobs)
+    };
+    let document = run().or_else(|_| run()).or_else(|_| run()).unwrap();
     assert!(document["workloads"][1]["units_per_job"].as_u64().unwrap() > 0);
     let check = ["trace", "check", "run.wtrace", "--tolerance", "500ms"];
     let checked = warmset(dir.path(), TASKS, &check).success();
