@@ -142,7 +142,8 @@ expect 0 "$warmset" cache estimate --platform pentium-90
 holds "$dir/out" "L2"
 expect 0 "$warmset" cache coloring --platform pentium-pro --picture "$dir/coloring.svg"
 holds "$dir/coloring.svg" "</svg>"
-expect 0 "$warmset" cache filter --platform pentium-90 --sizes 64,1024 --picture "$dir/filter.svg"
+expect 0 "$warmset" cache filter --platform pentium-90 --sizes 64,1024 --rates 12.5,5000 \
+    --picture "$dir/filter.svg"
 holds "$dir/filter.svg" "</svg>"
 expect 0 "$warmset" cache cosine --platform pentium-pro --step 50ns --sizes 64 \
     --picture "$dir/cosine.svg"

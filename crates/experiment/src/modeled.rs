@@ -1,10 +1,12 @@
 //! The experiments of 001 §5 in a model of a platform's caches ([`lab::Lab`]): short tasks
-//! ([`short`]), a long one ([`matrix`]), and both at once ([`combined`]). Nothing is measured:
+//! ([`short`]), at rates of activation ([`rates`]), a long one ([`matrix`]), and both at once
+//! ([`combined`]). Nothing is measured:
 //! jobs wait for their misses as the platform's prices say.
 
 pub mod combined;
 pub mod lab;
 pub mod matrix;
+pub mod rates;
 pub mod short;
 
 use cache::{Case, Timed};

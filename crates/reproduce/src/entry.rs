@@ -77,7 +77,8 @@ pub struct Step {
     pub role: Role,
     /// The words after `warmset` in the quick size; `None`: run with `--full` only.
     pub quick: Option<String>,
-    /// The words after `warmset` in the paper's size; the same as `quick` where that is the whole.
+    /// The words after `warmset` in full size: the paper's, or what the entry says; the same as
+    /// `quick` where that is the whole.
     pub full: String,
 }
 
@@ -197,7 +198,7 @@ impl Entry {
         self.step(Some(words.to_owned()), words.to_owned())
     }
 
-    /// Adds a command with a quick size and the paper's size.
+    /// Adds a command with a quick size and the full size.
     pub(crate) fn run_sized(self, quick: &str, full: &str) -> Self {
         self.step(Some(quick.to_owned()), full.to_owned())
     }

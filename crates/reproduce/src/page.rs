@@ -63,9 +63,9 @@ pub fn page() -> String {
          \x20   warmset reproduce list                       # this page on the terminal\n\
          \x20   warmset reproduce list --state in-part       # what is missing\n\
          \x20   warmset reproduce 002-fig6.4                 # runs one, the paper's values beside ours\n\
-         \x20   warmset reproduce 002-fig6.4 --full -o DIR   # in the paper's size, files kept in DIR\n\n\
+         \x20   warmset reproduce 002-fig6.4 --full -o DIR   # in full size, files kept in DIR\n\n\
          `reproduce` runs a quick size of what would take long; `--full` runs the commands below as \
-         they stand. In them, `out` stands for the directory of `-o`; files under `examples/` are in \
+         they stand: in the paper's size, where an entry says no other. In them, `out` stands for the directory of `-o`; files under `examples/` are in \
          the source tree, those under `studies/` are written into that directory. The names of study \
          presets and of experiments under `warmset color experiment` are names of entries as well. \
          Exit status: 0, 1 where a value differs from the paper's, 2 where an entry cannot be run.\n\n\

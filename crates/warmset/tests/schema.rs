@@ -177,6 +177,7 @@ const ANSWERS: &[(&str, &[&str])] = &[
         &[
             "cache filter --platform pentium-90",
             "cache fourier --platform pentium-pro --sizes 16,64",
+            "cache filter --platform pentium-90 --sizes 64,1024 --rates 12.5,5000",
         ],
     ),
     (

@@ -3,6 +3,7 @@
 
 use crate::{On, PROGRAM, provenance};
 use experiment::modeled::lab::Lab;
+pub use experiment::modeled::rates::{Activations, Rated};
 use experiment::modeled::short;
 pub use experiment::modeled::short::{Row, Task, Unpredictability};
 use model::strategy::Writing;
@@ -26,6 +27,8 @@ pub struct Options {
     pub step: Duration,
     /// Words of code, which each run executes.
     pub code: u32,
+    /// Activations a second, with the flooder as a task of low priority in between. Empty: none.
+    pub rates: Vec<f64>,
 }
 
 /// Runs of a task. JSON: as `warmset cache filter --format json`.
@@ -57,6 +60,7 @@ pub fn run(options: &Options, command: &str) -> Result<Ran> {
         sizes: options.sizes.clone(),
         step: options.step,
         code: options.code,
+        rates: options.rates.clone(),
     };
     Ok(Ran {
         task: options.task,

@@ -185,6 +185,32 @@ impl Lab {
         })
     }
 
+    /// How many lines the flooder uses until it begins again.
+    pub(super) fn lines(&self, flooder: &Flooder) -> u64 {
+        let pages = flooder.executed + flooder.pages.len();
+        pages as u64 * (self.page / u64::from(self.shape.line))
+    }
+
+    /// The flooder uses one of its lines, in the order of [`Lab::flood`], and time passes.
+    pub(super) fn flood_line(
+        &self,
+        machine: &mut Timed,
+        flooder: &Flooder,
+        number: u64,
+    ) -> Result<()> {
+        let lines = self.page / u64::from(self.shape.line);
+        let place = (number / lines) as usize;
+        let (page, kind) = match place.checked_sub(flooder.executed) {
+            None => (flooder.pages[place].0, Kind::Instruction),
+            Some(place) => match flooder.pages[place] {
+                (page, true) => (page, Kind::Modify),
+                (page, false) => (page, Kind::Read),
+            },
+        };
+        let offset = number % lines * u64::from(self.shape.line);
+        machine.access(kind, page * self.page + offset, WORD)
+    }
+
     /// The task executes so many words of code.
     pub(super) fn execute(&self, machine: &mut Timed, code: &Placed, words: u32) -> Result<()> {
         for word in (0..words).step_by((self.shape.line / WORD).max(1) as usize) {

@@ -8,6 +8,7 @@
 //! with those of the task only read (c_max).
 
 use super::lab::{Flooded, Flooder, Lab, Placed};
+use super::rates::{self, Rated};
 use cache::{Kind, Timed};
 use model::strategy::Price;
 use model::{Duration, Error, Result};
@@ -38,6 +39,8 @@ pub struct Plan {
     pub step: Duration,
     /// Words of code, which each run executes.
     pub code: u32,
+    /// Activations a second, with the flooder as a task of low priority in between. Empty: none.
+    pub rates: Vec<f64>,
 }
 
 impl Task {
@@ -109,7 +112,7 @@ impl Task {
 }
 
 /// Runs with one number of coefficients or points.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     /// Coefficients or points.
     pub size: u32,
@@ -123,6 +126,8 @@ pub struct Row {
     pub single_writer: Price,
     /// c_max / c_min of the latter three, in the best case and in the worst.
     pub unpredictability: Unpredictability,
+    /// Activations at each rate that was asked for.
+    pub rates: Vec<Rated>,
 }
 
 /// c_max / c_min (001 §2.1), each with the optimistic prices and with the pessimistic ones.
@@ -139,7 +144,7 @@ pub struct Unpredictability {
 /// Runs the task with each size.
 ///
 /// # Errors
-/// A size of zero, or steps of no time; a transform of points that are no power of two; the
+/// A size of zero, or steps of no time; a rate that is none ([`rates`]); a transform of points that are no power of two; the
 /// platform has no `fill` for a cache; data that does not fit into the colored cache beside a
 /// flooder.
 pub fn run(lab: &Lab, plan: &Plan) -> Result<Vec<Row>> {
@@ -169,9 +174,17 @@ pub fn run(lab: &Lab, plan: &Plan) -> Result<Vec<Row>> {
 }
 
 /// A task on a machine.
-struct Runs<'a> {
-    lab: &'a Lab,
-    plan: &'a Plan,
+pub(super) struct Runs<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) plan: &'a Plan,
+}
+
+/// A task and a flooder that share a machine.
+pub(super) struct Scene {
+    pub(super) machine: Timed,
+    placed: Placed,
+    code: Placed,
+    pub(super) flooder: Option<Flooder>,
 }
 
 impl Runs<'_> {
@@ -193,6 +206,7 @@ impl Runs<'_> {
                 partitioned: over(partitioned),
                 single_writer: over(single_writer),
             },
+            rates: rates::run(self, size, alone, [unpartitioned, partitioned])?,
         })
     }
 
@@ -201,6 +215,20 @@ impl Runs<'_> {
     /// The task has as few colors as hold its data and its code.
     fn last_run(&self, size: u32, flood: Option<Flooded>) -> Result<Price> {
         const RUNS: usize = 4;
+        let mut scene = self.scene(size, flood)?;
+        for number in 0..RUNS - 1 {
+            self.one(&mut scene, size, number)?;
+        }
+        if let Some(flooder) = &scene.flooder {
+            self.lab.flood(&mut scene.machine, flooder)?;
+        }
+        let before = scene.machine.clone();
+        self.one(&mut scene, size, RUNS - 1)?;
+        Ok(super::between(&before, &scene.machine))
+    }
+
+    /// The task and the flooder in memory, with empty caches.
+    pub(super) fn scene(&self, size: u32, flood: Option<Flooded>) -> Result<Scene> {
         let lab = self.lab;
         let task = self.plan.task;
         let bytes = u64::from(task.word()) * task.words(size as usize) as u64;
@@ -222,29 +250,23 @@ impl Runs<'_> {
                 false => Flooded::Written,
             })
         });
-        let flooder: Option<Flooder> = flooder.transpose()?;
-        let mut machine = lab.machine()?;
-        for number in 0..RUNS - 1 {
-            self.one(&mut machine, size, number, &placed, &code)?;
-        }
-        if let Some(flooder) = &flooder {
-            lab.flood(&mut machine, flooder)?;
-        }
-        let before = machine.clone();
-        self.one(&mut machine, size, RUNS - 1, &placed, &code)?;
-        Ok(super::between(&before, &machine))
+        Ok(Scene {
+            machine: lab.machine()?,
+            placed,
+            code,
+            flooder: flooder.transpose()?,
+        })
     }
 
     /// One run: its code, and its data.
-    fn one(
-        &self,
-        machine: &mut Timed,
-        size: u32,
-        number: usize,
-        placed: &Placed,
-        code: &Placed,
-    ) -> Result<()> {
+    pub(super) fn one(&self, scene: &mut Scene, size: u32, number: usize) -> Result<()> {
         let task = self.plan.task;
+        let Scene {
+            machine,
+            placed,
+            code,
+            ..
+        } = scene;
         self.lab.execute(machine, code, self.plan.code)?;
         let mut done = Ok(());
         task.touch(size as usize, number, |touch| {
@@ -274,6 +296,7 @@ mod tests {
             sizes: sizes.to_vec(),
             step: Duration::from_nanos(step),
             code: 100,
+            rates: Vec::new(),
         };
         run(&lab, &plan)
     }
@@ -291,7 +314,7 @@ mod tests {
     /// code; alone nothing misses, with a partition the L1 misses all, without both do.
     #[test]
     fn each_line_is_missed_once_after_a_flood() {
-        let row = seen(&[256])[0];
+        let row = &seen(&[256])[0];
         let lines = 64 + 13;
         let steps = 256 * 150;
         assert_eq!(row.alone.optimistic.nanos(), steps);
@@ -310,7 +333,7 @@ mod tests {
         let least = |size: u32| at(size).unpredictability.unpartitioned[0];
         assert!((least(1024) - 1.35).abs() < 0.01, "{}", least(1024));
         for pair in rows.windows(2) {
-            let [small, large] = [pair[0], pair[1]].map(|row| row.unpredictability);
+            let [small, large] = [&pair[0], &pair[1]].map(|row| row.unpredictability);
             assert!(small.unpartitioned[0] > large.unpartitioned[0]);
             assert!(large.partitioned[0] < large.unpartitioned[0]);
         }

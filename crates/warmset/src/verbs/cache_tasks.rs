@@ -5,7 +5,7 @@ use crate::options::{Answered, On, draw, new_file};
 use crate::{Answer, command};
 use app::cache::combined::{self, Beside, Combined};
 use app::cache::matrix::{self, Multiplied};
-use app::cache::short::{self, Ran, Task};
+use app::cache::short::{self, Activations, Ran, Rated, Task};
 use model::strategy::Writing;
 use model::table::{Look, Table};
 use model::{Duration, Result};
@@ -17,12 +17,14 @@ const SHORT: &str = "\
 Examples:
   warmset cache filter --platform pentium-90 --picture filter.svg
   warmset cache filter --platform pentium-pro --step 100ns
+  warmset cache filter --platform pentium-90 --sizes 4,64 --rates 12.5,1000,100000
   warmset cache cosine --platform pentium-pro --step 50ns --picture cosine.svg
   warmset cache fourier --platform pentium-pro --step 50ns
 
 Each run executes its code. The filter reads two words of 4 bytes a coefficient and writes one; the transforms work on doubles. A \
 platform has to give `fill` for each cache; the flooder reads and changes as many lines as the colored cache has, and executes twice \
-the first level. Single writer: the flooder only reads lines of the task's colors.";
+the first level. Single writer: the flooder only reads lines of the task's colors. With `--rates` it runs in between activations, \
+each of its lines takes a step besides, and what it could not use stays in the caches.";
 
 /// Whose caches they are, and how these write.
 #[derive(clap::Args, Debug)]
@@ -82,6 +84,10 @@ pub struct ShortArgs {
     /// Words of code that each run executes
     #[arg(long, value_name = "N", default_value_t = 100)]
     code: u32,
+    /// Besides, activations at so many Hz with the flooder as a task of low priority, such as
+    /// 12.5,1000,100000 (001 §5.1)
+    #[arg(long, value_name = "HZ,…", value_delimiter = ',')]
+    rates: Vec<f64>,
     #[command(flatten)]
     shown: Shown,
 }
@@ -95,6 +101,7 @@ pub fn short(task: Task, args: &ShortArgs) -> Result<Answer> {
         sizes: args.sizes.clone(),
         step: args.step.unwrap_or(task.usual_step()),
         code: args.code,
+        rates: args.rates.clone(),
     };
     let seen = short::run(&options, &command::without_outputs())?;
     let picture = seen.figure()?.map(|figure| figure.to_svg());
@@ -126,7 +133,37 @@ fn shorts(seen: &Ran, look: Look) -> String {
         table.row(cells);
     }
     text += &table.text(look);
+    text += &at_rates(seen, look);
     text + &free(&seen.unpriced)
+}
+
+/// What activations lose at each rate.
+fn at_rates(seen: &Ran, look: Look) -> String {
+    let Some(first) = seen.rows.first().filter(|row| !row.rates.is_empty()) else {
+        return String::new();
+    };
+    let mut text = String::new();
+    let of: [(_, fn(&Rated) -> Option<Activations>); 2] = [
+        ("unpartitioned", |rated| rated.unpartitioned[0]),
+        ("partitioned", |rated| rated.partitioned[0]),
+    ];
+    for (what, of) in of {
+        text += &format!(
+            "\n{what}, activated at a rate: c_max / c_min at best, and how many lose the most\n\n"
+        );
+        let mut table = Table::new(0, 0);
+        let rates = first.rates.iter().map(|rated| format!("{} Hz", rated.rate));
+        table.row(std::iter::once("size".to_owned()).chain(rates));
+        for row in &seen.rows {
+            let cells = row.rates.iter().map(|rated| match of(rated) {
+                Some(of) => format!("{:.3} ({:.0} %)", of.most, of.worst * 100.0),
+                None => "takes longer".to_owned(),
+            });
+            table.row(std::iter::once(row.size.to_string()).chain(cells));
+        }
+        text += &table.text(look);
+    }
+    text
 }
 
 /// The cells of pairs of ratios.

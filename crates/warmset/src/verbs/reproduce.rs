@@ -65,7 +65,7 @@ struct OneArgs {
     /// What to reproduce, such as `002-fig6.4`
     #[arg(value_name = "ITEM", required = true)]
     item: Option<String>,
-    /// Run the paper's size, which may take hours
+    /// Run the full size, which may take hours: the paper's, where the entry says no other
     #[arg(long)]
     full: bool,
     /// Keep the files of the commands here, with the comparison
