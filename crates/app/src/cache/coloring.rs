@@ -17,6 +17,8 @@ pub struct Options {
     pub on: On,
     /// How much memory there is. Default: 16 times the colored cache.
     pub memory: Option<Bytes>,
+    /// Bits of an address, some of which name a color in free coloring.
+    pub address_bits: u32,
 }
 
 /// Both colorings. JSON: as `warmset cache coloring --format json`.
@@ -35,10 +37,19 @@ pub struct Compared {
     /// By how many bits the tags of the cache are wider in free coloring; the memory that addresses
     /// can reach is divided by two for each.
     pub tag_bits: u32,
+    /// Bits of an address.
+    pub address_bits: u32,
+    /// The most memory in free coloring: 2^(address bits - tag bits).
+    #[serde(rename = "most_memory_bytes", serialize_with = "bytes")]
+    pub most_memory: Bytes,
     /// Without colors, with plain and with free coloring.
     pub rows: Vec<Row>,
     /// Where it comes from.
     pub provenance: Provenance,
+}
+
+fn bytes<S: serde::Serializer>(size: &Bytes, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.serialize_u64(size.get())
 }
 
 /// What comes of one way to place pages.
@@ -72,7 +83,8 @@ enum Placing {
 /// Compares both.
 ///
 /// # Errors
-/// The platform has no cache with two colors or more, or less memory than both programs need.
+/// The platform has no cache with two colors or more, or less memory than both programs need; more
+/// memory than addresses reach in free coloring.
 pub fn compare(options: &Options, command: &str) -> Result<Compared> {
     let platform = options.on.platform()?;
     let shape = Shape::of(&platform)?;
@@ -88,6 +100,27 @@ pub fn compare(options: &Options, command: &str) -> Result<Compared> {
     let frames = options
         .memory
         .map_or(16 * whole, |memory| memory.get() / page);
+    let tag_bits = colors.trailing_zeros();
+    let bits = options.address_bits;
+    let most_memory = match bits.checked_sub(tag_bits) {
+        Some(left) if bits <= 64 && left > 0 => {
+            Bytes::new(1_u64.checked_shl(left).unwrap_or(u64::MAX))
+        }
+        _ => {
+            return Err(Error::new(format!(
+                "{bits} bits are no address beside {tag_bits} of a color"
+            ))
+            .at("--address-bits")
+            .remedy(format!("give {} to 64", tag_bits + 1)));
+        }
+    };
+    if frames.saturating_mul(page) > most_memory.get() {
+        return Err(Error::new(format!(
+            "with free coloring addresses of {bits} bits reach {most_memory}, since {tag_bits} of them name a color"
+        ))
+        .at("--memory")
+        .remedy("give less memory, or wider addresses (`--address-bits`)"));
+    }
     let scene = Scene {
         shape: &shape,
         index,
@@ -113,7 +146,9 @@ pub fn compare(options: &Options, command: &str) -> Result<Compared> {
         colors,
         frames,
         task_pages: scene.task_pages,
-        tag_bits: colors.trailing_zeros(),
+        tag_bits,
+        address_bits: bits,
+        most_memory,
         rows,
         provenance: Provenance {
             source: format!("{PROGRAM}, a model of 001 §3"),
@@ -298,6 +333,7 @@ mod tests {
             let options = Options {
                 on: On::Platform(Choice::Named(platform.to_owned())),
                 memory: None,
+                address_bits: 64,
             };
             let seen = compare(&options, "").unwrap();
             let [none, plain, free] = &seen.rows[..] else {
@@ -322,13 +358,33 @@ mod tests {
         }
     }
 
-    #[test]
-    fn memory_that_is_too_small_is_refused() {
+    fn of_the_pentium_pro(memory: Bytes, address_bits: u32) -> Result<Compared> {
         let options = Options {
             on: On::Platform(Choice::Named("pentium-pro".to_owned())),
-            memory: Some(Bytes::from_kib(512)),
+            memory: Some(memory),
+            address_bits,
         };
-        let told = compare(&options, "").unwrap_err().to_string();
-        assert!(told.contains("no frame of color"), "{told}");
+        compare(&options, "")
+    }
+
+    #[test]
+    fn memory_that_is_too_small_is_refused() {
+        let told = of_the_pentium_pro(Bytes::from_kib(512), 64).unwrap_err();
+        assert!(told.to_string().contains("no frame of color"), "{told}");
+    }
+
+    /// 001 §3.2: 16 colors have four bits of an address, so that of 26 bits 22 say where in memory.
+    #[test]
+    fn addresses_that_name_colors_reach_less_memory() {
+        let four = Bytes::from_mib(4);
+        assert_eq!(of_the_pentium_pro(four, 26).unwrap().most_memory, four);
+        for (memory, bits, cause) in [
+            (Bytes::from_mib(8), 26, "addresses of 26 bits reach 4MiB"),
+            (four, 4, "no address beside 4"),
+            (four, 65, "no address beside 4"),
+        ] {
+            let told = of_the_pentium_pro(memory, bits).unwrap_err().to_string();
+            assert!(told.contains(cause), "{told}");
+        }
     }
 }

@@ -129,6 +129,9 @@ pub struct ColoringArgs {
     /// How much memory there is [default: 16 times the colored cache]
     #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
+    /// Bits of an address, some of which name a color in free coloring
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    address_bits: u32,
     /// Draw which frames have which colors, as SVG
     #[arg(long, value_name = "FILE", value_parser = new_file)]
     picture: Option<PathBuf>,
@@ -141,6 +144,7 @@ pub fn coloring(args: &ColoringArgs) -> Result<Answer> {
     let options = coloring::Options {
         on: args.on.choice(),
         memory: args.memory,
+        address_bits: args.address_bits,
     };
     let seen = coloring::compare(&options, &command::without_outputs())?;
     if let Some(path) = &args.picture {
@@ -178,8 +182,8 @@ fn colorings(seen: &Compared, look: Look) -> String {
     let _ = writeln!(
         text,
         "\nfree coloring makes the cache's tags wider by {} bits, and the memory that addresses reach \
-         smaller by as many",
-        seen.tag_bits
+         smaller by as many: of {} bits at most {}",
+        seen.tag_bits, seen.address_bits, seen.most_memory
     );
     text
 }
