@@ -170,7 +170,7 @@ fn tasks_in_the_model_do_the_same() {
     use app::cache::{combined, matrix, short};
     let dir = directory();
     let on = || On::Platform(Choice::Named("pentium-133".to_owned()));
-    let args = "cache cosine --platform pentium-133 --sizes 16";
+    let args = "cache cosine --platform pentium-133 --sizes 16 --rates 12.5";
     let options = short::Options {
         task: short::Task::Cosine,
         on: on(),
@@ -178,6 +178,7 @@ fn tasks_in_the_model_do_the_same() {
         sizes: vec![16],
         step: short::Task::Cosine.usual_step(),
         code: 100,
+        rates: vec![12.5],
     };
     let seen = short::run(&options, &format!("warmset {args} --format json")).expect("run");
     assert_eq!(

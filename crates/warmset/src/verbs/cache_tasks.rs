@@ -142,15 +142,7 @@ fn at_rates(seen: &Ran, look: Look) -> String {
     let Some(first) = seen.rows.first().filter(|row| !row.rates.is_empty()) else {
         return String::new();
     };
-    let mut text = String::new();
-    let of: [(_, fn(&Rated) -> Option<Activations>); 2] = [
-        ("unpartitioned", |rated| rated.unpartitioned[0]),
-        ("partitioned", |rated| rated.partitioned[0]),
-    ];
-    for (what, of) in of {
-        text += &format!(
-            "\n{what}, activated at a rate: c_max / c_min at best, and how many lose the most\n\n"
-        );
+    let table = |what: &str, of: fn(&Rated) -> Option<Activations>| {
         let mut table = Table::new(0, 0);
         let rates = first.rates.iter().map(|rated| format!("{} Hz", rated.rate));
         table.row(std::iter::once("size".to_owned()).chain(rates));
@@ -161,9 +153,13 @@ fn at_rates(seen: &Ran, look: Look) -> String {
             });
             table.row(std::iter::once(row.size.to_string()).chain(cells));
         }
-        text += &table.text(look);
-    }
-    text
+        format!(
+            "\n{what}, activated at a rate: c_max / c_min at best, and how many lose the most\n\n{}",
+            table.text(look)
+        )
+    };
+    table("unpartitioned", |rated| rated.unpartitioned[0])
+        + &table("partitioned", |rated| rated.partitioned[0])
 }
 
 /// The cells of pairs of ratios.
