@@ -192,7 +192,13 @@ holds "$dir/slices/weighted.csv" "EDF-WM-SLICE-1MS"
 # The experiments of 001 and 004 on this machine. Where its colors are told, most of them have to
 # run.
 told=no
-if once 0 "$warmset" color find; then told=yes; fi
+if once 0 "$warmset" color find; then
+    told=yes
+elif ! grep -q -e "told apart" -e "has no colors" -e "has colors" "$dir/out" "$dir/err"; then
+    echo "smoke: colors were not looked for:" >&2
+    cat "$dir/out" "$dir/err" >&2
+    exit 1
+fi
 for name in filter cosine fourier; do
     if colored 0 "$warmset" color experiment "$name" --runs 1 --activations 2 -o "$dir/live"; then
         holds "$dir/live/$name.svg" "</svg>"

@@ -68,12 +68,21 @@ pub fn page_of(platform: &Platform) -> u64 {
 }
 
 impl Shape {
-    /// The outermost cache that has colors with pages of so many bytes, by its place in `parts`.
+    /// The outermost cache that has colors with pages of so many bytes, by its place in `parts`: of
+    /// several of a level the one that serves the first processor, if one does.
     pub fn colored(&self, page: u64) -> Option<usize> {
-        self.parts.iter().rposition(|part| {
+        let has_colors = |part: &Part| {
             let way = part.sets as u64 * u64::from(self.line);
             part.indexing == Indexing::Physical && way > page && way.is_multiple_of(page)
-        })
+        };
+        let last = self.parts.iter().rposition(has_colors)?;
+        let level = self.parts[last].level;
+        let serves = |part: &Part| self.cpus.first().is_some_and(|cpu| part.cpus.contains(cpu));
+        let of_the_first = self
+            .parts
+            .iter()
+            .position(|part| part.level == level && has_colors(part) && serves(part));
+        Some(of_the_first.unwrap_or(last))
     }
 
     /// How many colors that has.

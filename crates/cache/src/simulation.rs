@@ -9,7 +9,7 @@ use crate::pycachesim::Pycachesim;
 use crate::shape::{Part, Shape};
 use crate::tlb::{self, Tlb};
 use crate::windows::Windows;
-use model::strategy::{Indexing, Price};
+use model::strategy::Price;
 use model::{CpuId, Duration, Error, Result};
 use std::str::FromStr;
 
@@ -82,11 +82,13 @@ struct Port {
     used: bool,
 }
 
-/// Accesses by the color of their page, at the outermost cache that has colors.
+/// Accesses by the color of their page, at the outermost caches that have colors, together.
 #[derive(Clone, Debug)]
 pub struct ColorCounts {
-    /// The cache, by its place in the shape.
+    /// One of the caches, by its place in the shape.
     pub part: usize,
+    /// Which parts of the shape are such a cache.
+    is_counted: Vec<bool>,
     /// Accesses that reached it.
     pub accesses: Vec<u64>,
     /// Those that it did not serve.
@@ -214,15 +216,15 @@ impl Simulation {
     #[inline]
     fn color_first(&mut self, place: usize, instructions: usize, address: u64) -> Result<()> {
         let first = self.ports[place].levels[instructions].first();
-        match &self.colored {
-            Some(colors) if Some(&colors.part) == first => self.color(address, false),
+        match (&self.colored, first) {
+            (Some(colors), Some(first)) if colors.is_counted[*first] => self.color(address, false),
             _ => Ok(()),
         }
     }
 
     /// Books an access that went beyond the first cache.
     fn beyond(&mut self, place: usize, kind: Kind, address: u64, outcome: Outcome) -> Result<()> {
-        let colored = self.colored.as_ref().map(|colors| colors.part);
+        let colored = self.colored.as_ref();
         let levels = &self.ports[place].levels[usize::from(kind == Kind::Instruction)];
         // A write that is not fetched anywhere waits for no line.
         let mut missed = levels.iter().take(outcome.missed as usize);
@@ -235,7 +237,8 @@ impl Simulation {
             if waits && outcome.missed == depth + 1 {
                 self.outermost[*part] += 1;
             }
-            if colored == Some(*part) && outcome.reached > depth {
+            let is_colored = || colored.is_some_and(|colors| colors.is_counted[*part]);
+            if outcome.reached > depth && is_colored() {
                 color = Some(outcome.missed > depth);
             }
         }
@@ -395,17 +398,46 @@ impl Simulation {
     }
 }
 
-/// The outermost physically indexed cache whose ways are larger than a page.
+/// The caches of the outermost level whose ways are larger than a page: those with as many colors.
 fn colored(shape: &Shape, page: u64) -> Option<ColorCounts> {
-    let way = |part: &Part| part.sets as u64 * u64::from(shape.line);
-    let has_colors = |part: &Part| {
-        part.indexing == Indexing::Physical && way(part) > page && way(part).is_multiple_of(page)
-    };
-    let part = shape.parts.iter().rposition(has_colors)?;
-    let colors = (way(&shape.parts[part]) / page) as usize;
+    let part = shape.colored(page)?;
+    let colors = usize::try_from(shape.colors(page).ok()?).ok()?;
+    let one = &shape.parts[part];
+    let is_alike =
+        |part: &Part| (part.level, part.sets, part.indexing) == (one.level, one.sets, one.indexing);
     Some(ColorCounts {
         part,
+        is_counted: shape.parts.iter().map(is_alike).collect(),
         accesses: vec![0; colors],
         misses: vec![0; colors],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Platform;
+
+    /// Processors 0 and 1 are on different sockets, each with an L3 of its own of 256 colors.
+    #[test]
+    fn colors_count_at_all_caches_of_the_outermost_level() {
+        let xeon = Platform::builtin("xeon-l7455").unwrap();
+        let pages = Pages::as_traced(4096).unwrap();
+        let shape = Shape::of(&xeon).unwrap();
+        let mut simulation = Simulation::new(shape, Rules::Lines, pages, 1).unwrap();
+        for (cpu, address) in [(0, 0x1_0000), (1, 0x2_0000), (1, 0x2_0000), (3, 0x1_0040)] {
+            let access = Access {
+                cpu: CpuId(cpu),
+                kind: Kind::Read,
+                address,
+                size: 8,
+            };
+            simulation.access(&access).unwrap();
+        }
+        let colors = simulation.colors().unwrap();
+        assert_eq!(colors.misses.len(), 256);
+        assert_eq!((colors.misses[0x10], colors.misses[0x20]), (2, 1));
+        assert_eq!(colors.misses.iter().sum::<u64>(), 3);
+        assert_eq!(colors.accesses, colors.misses);
+    }
 }

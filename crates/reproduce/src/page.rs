@@ -67,7 +67,8 @@ pub fn page() -> String {
          `reproduce` runs a quick size of what would take long; `--full` runs the commands below as \
          they stand: in the paper's size, where an entry says no other. In them, `out` stands for the directory of `-o`; files under `examples/` are in \
          the source tree, those under `studies/` are written into that directory. The names of study \
-         presets and of experiments under `warmset color experiment` are names of entries as well. \
+         presets and of experiments under `warmset color experiment` are names of entries as well, \
+         but for `isolation`, which asks a question of this project's. \
          Exit status: 0, 1 where a value differs from the paper's, 2 where an entry cannot be run.\n\n\
          | state | meaning |\n|---|---|\n\
          | reproduced | the commands compute what the paper shows |\n\

@@ -2,8 +2,8 @@
 //! looks for them, so that a search which finds none is held against it ([`works`]).
 //!
 //! A page is read, then as many random pages as the cache holds, then the page again. Where pages
-//! compete as wholes, more than `ways` of the others have the page's color in about half of such
-//! trials: then all of its lines are gone, and otherwise none. Where the lines of a page lie
+//! compete as wholes, as many of the others as there are ways have the page's color in about half of
+//! such trials: then all of its lines are gone, and otherwise none. Where the lines of a page lie
 //! anywhere, some are gone every time.
 
 use crate::NotRun;

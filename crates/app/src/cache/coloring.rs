@@ -358,6 +358,25 @@ mod tests {
         }
     }
 
+    /// Where several caches of the level have colors, those count that the programs run behind.
+    #[test]
+    fn colors_separate_where_there_are_several_colored_caches() {
+        let options = Options {
+            on: On::Platform(Choice::Named("xeon-l7455".to_owned())),
+            memory: None,
+            address_bits: 64,
+        };
+        let seen = compare(&options, "").unwrap();
+        let [none, plain, free] = &seen.rows[..] else {
+            panic!("{seen:?}")
+        };
+        // Half of 12 MiB in lines of 64 bytes.
+        assert_eq!(plain.first_misses, 6 << 14);
+        assert_eq!(free.first_misses, plain.first_misses);
+        assert_eq!((plain.misses_after_other, free.misses_after_other), (0, 0));
+        assert_eq!(none.misses_after_other, none.first_misses);
+    }
+
     fn of_the_pentium_pro(memory: Bytes, address_bits: u32) -> Result<Compared> {
         let options = Options {
             on: On::Platform(Choice::Named("pentium-pro".to_owned())),

@@ -38,6 +38,8 @@ pub struct Activations {
     pub number: u32,
 }
 
+/// Activations a second, at least: so many periods as are counted fit into the model's clock.
+const LEAST: f64 = 0.001;
 /// Activations before those that count, and the fewest that count.
 const BEFORE: u32 = 3;
 const FEWEST: u32 = 20;
@@ -52,7 +54,7 @@ const ENOUGH: u64 = 2;
 /// takes after a whole flood, without a partition and with one.
 ///
 /// # Errors
-/// A rate that is not above zero, or whose period is below a nanosecond.
+/// A rate below one in a thousand seconds, or whose period is below a nanosecond.
 pub(super) fn run(
     runs: &Runs<'_>,
     size: u32,
@@ -60,11 +62,13 @@ pub(super) fn run(
     whole: [Price; 2],
 ) -> Result<Vec<Rated>> {
     let rated = |rate: &f64| {
-        if !(*rate > 0.0 && *rate <= 1e9) {
+        if !(LEAST..=1e9).contains(rate) {
             return Err(
                 Error::new(format!("{rate} activations a second are no rate"))
                     .at("--rates")
-                    .remedy("give rates above 0 and up to 1000000000, such as 12.5,1000"),
+                    .remedy(format!(
+                        "give rates from {LEAST} to 1000000000, such as 12.5,1000"
+                    )),
             );
         }
         let period = Duration::from_nanos((1e9 / rate).round() as u64);
@@ -244,7 +248,7 @@ mod tests {
 
     #[test]
     fn what_is_no_rate_is_refused() {
-        for rate in [0.0, -1.0, f64::NAN, 2e9] {
+        for rate in [0.0, -1.0, 1e-4, f64::NAN, 2e9] {
             let e = rows(&[4], &[rate]).unwrap_err().to_string();
             assert!(e.contains("--rates"), "{e}");
         }
