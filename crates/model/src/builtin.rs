@@ -547,6 +547,21 @@ mod tests {
         assert_eq!(xeon.resumption(CpuId(1), CpuId(2)), Resumption::Memory);
     }
 
+    #[test]
+    fn the_shared_cache_is_the_outermost_that_serves_everybody() {
+        let shared = |name: &str| -> Option<(u8, u64)> {
+            let platform = Platform::builtin(name).unwrap();
+            let cache = platform.shared_cache()?;
+            Some((cache.level, cache.size?.get() >> 10))
+        };
+        assert_eq!(shared("core-i7"), Some((3, 8192)));
+        // One processor: what lies before the last cache is its own as well.
+        assert_eq!(shared("pentium-133"), Some((2, 256)));
+        // An L3 for each socket.
+        assert_eq!(shared("xeon-l7455"), None);
+        assert_eq!(shared("symmetric:m=4"), None);
+    }
+
     /// 001 Table 1: the number of colors is size / ways / page size.
     #[test]
     fn the_machines_of_1996_have_the_colors_of_the_table() {

@@ -304,6 +304,17 @@ impl Platform {
         })
     }
 
+    /// The outermost cache that serves all usable processors with data, of those that tell their
+    /// size: whose misses go to memory, and which the cache-aware scheduler shares out (003 §3).
+    pub fn shared_cache(&self) -> Option<&Cache> {
+        let usable = self.usable();
+        self.caches
+            .iter()
+            .filter(|c| c.kind != CacheKind::Instruction && c.size.is_some())
+            .filter(|c| usable.is_subset(&c.shared_by))
+            .max_by_key(|c| c.level)
+    }
+
     /// The levels of caches that hold data, ascending.
     pub fn data_levels(&self) -> Vec<u8> {
         let mut levels: Vec<u8> = self

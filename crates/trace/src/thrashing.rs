@@ -7,7 +7,7 @@
 
 use crate::event::{Event, EventKind};
 use crate::sink::Sink;
-use model::{Bytes, CacheKind, Called, Platform, TaskId, TaskSet};
+use model::{Bytes, Called, Platform, TaskId, TaskSet};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ impl Thrashing {
             called.value("cache")?.parse::<Bytes>().ok()
         };
         let named = policies.into_iter().find_map(named);
-        let cache = named.or_else(|| shared_cache(platform))?;
+        let cache = named.or_else(|| platform.shared_cache()?.size)?;
         let mut names: BTreeMap<&str, usize> = BTreeMap::new();
         let (mut group_of, mut wss) = (Vec::new(), Vec::new());
         for id in set.ids() {
@@ -138,14 +138,4 @@ impl Sink for Thrashing {
             self.set(event.task, kind.puts_on());
         }
     }
-}
-
-/// The smallest cache that all usable processors share.
-pub(crate) fn shared_cache(platform: &Platform) -> Option<Bytes> {
-    let usable = platform.usable();
-    let caches = platform.caches.iter();
-    caches
-        .filter(|c| c.kind != CacheKind::Instruction && usable.is_subset(&c.shared_by))
-        .filter_map(|c| c.size)
-        .min()
 }

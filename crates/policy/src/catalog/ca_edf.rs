@@ -34,9 +34,7 @@ use crate::quantum::{Quanta, Seats};
 use crate::queue::{Queue, task_of};
 use crate::spec::Spec;
 use crate::{Decisions, DomainId, Event, Job, NONE, Place, Policy};
-use model::{
-    Bytes, Cache, CacheKind, ClusterSpec, Instant, Platform, Ratio, Result, TaskId, TaskSet,
-};
+use model::{Bytes, ClusterSpec, Instant, Platform, Ratio, Result, TaskId, TaskSet};
 
 /// What is known of it.
 pub static INFO: Info = Info {
@@ -95,7 +93,7 @@ fn lacks(spec: &Spec, set: &TaskSet, platform: &Platform) -> Option<String> {
         let name = set.name(id);
         format!("a working set of each task (`wss`; `{name}` has none), or `wss=profiled`")
     });
-    let has_cache = parameters.cache.is_some() || shared_cache(platform).is_some();
+    let has_cache = parameters.cache.is_some() || platform.shared_cache().is_some();
     let cache = (!has_cache).then(|| "the size of the shared cache, as in `cache=8MiB`".to_owned());
     let both: Vec<String> = task.into_iter().chain(cache).collect();
     (!both.is_empty()).then(|| both.join(", and "))
@@ -136,7 +134,7 @@ impl Parameters {
 /// Builds it.
 pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
     let parameters = Parameters::of(spec)?;
-    let shared = shared_cache(setup.platform);
+    let shared = setup.platform.shared_cache();
     let cache = match parameters.cache.or(shared.and_then(|c| c.size)) {
         Some(cache) => cache,
         None => {
@@ -190,16 +188,6 @@ pub fn plan(spec: &Spec, setup: &Setup<'_>) -> Result<Plan<Machine>> {
         domains,
         route: Route::Fixed(vec![DomainId(0); setup.set.len()]),
     })
-}
-
-/// The smallest cache that serves all usable processors.
-fn shared_cache(platform: &Platform) -> Option<&Cache> {
-    let usable = platform.usable();
-    let caches = platform.caches.iter();
-    caches
-        .filter(|c| c.kind != CacheKind::Instruction && usable.is_subset(&c.shared_by))
-        .filter(|c| c.size.is_some())
-        .min_by_key(|c| c.size)
 }
 
 /// What is learned of working sets, and of whose jobs.

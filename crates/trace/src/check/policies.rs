@@ -10,7 +10,6 @@ use crate::check::servers::Servers;
 use crate::check::windows::{Windows, one_each};
 use crate::header::{Header, Stage};
 use crate::state::State;
-use crate::thrashing::shared_cache;
 use model::assignment::{Clustered, Slices, Slots, Turns};
 use model::{Assignment, Bytes, Called, CpuId, CpuSet, Duration, Error, Ratio, Result, Timing};
 
@@ -276,7 +275,8 @@ fn cache_aware(asked: &Asked<'_>) -> Result<Box<dyn Rule>> {
     let (quantum, timings) = asked.in_quanta()?;
     let cache = match asked.spec.value("cache") {
         Some(size) => size.parse::<Bytes>()?,
-        None => shared_cache(&asked.header.platform)
+        None => (asked.header.platform.shared_cache())
+            .and_then(|cache| cache.size)
             .ok_or_else(|| asked.missing("how large the shared cache is under"))?,
     };
     let reserve = match asked.spec.value("reserve") {
