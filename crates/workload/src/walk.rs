@@ -120,7 +120,7 @@ impl Walk {
     /// written. Its memory is touched when this returns.
     pub fn new(size: Bytes, write_ratio: f64, pattern: Pattern, seed: u64) -> Self {
         Self::over(
-            Box::new(vec![Line::default(); line_count(size) as usize]),
+            Box::new(vec![Line::default(); line_count(size, LINE) as usize]),
             write_ratio,
             pattern,
             seed,
@@ -162,19 +162,22 @@ impl Walk {
 }
 
 /// The accesses of a walk as a model of caches is told of them: the same lines in the same order as
-/// [`Walk`] visits, and the same ones written.
+/// [`Walk`] visits, and the same ones written, where a line has 64 bytes; lines of as many bytes as
+/// the model's in the same kind of order where those are shorter, so that all are visited.
 #[derive(Clone, Debug)]
 pub struct Steps {
     course: Course,
+    line: u64,
     /// Along pointers: by line the next one.
     next: Vec<u32>,
 }
 
 impl Steps {
-    /// Of a walk with these options. Working sets of more than 2^32 lines are walked as such of
-    /// that size.
-    pub fn new(size: Bytes, write_ratio: f64, pattern: Pattern, seed: u64) -> Self {
-        let lines = line_count(size);
+    /// Of a walk with these options, in a model with lines of so many bytes. Working sets of more
+    /// than 2^32 lines are walked as such of that size.
+    pub fn new(size: Bytes, write_ratio: f64, pattern: Pattern, seed: u64, line: u64) -> Self {
+        let line = line.clamp(1, LINE);
+        let lines = line_count(size, line);
         let next = match pattern {
             Pattern::Chase => {
                 let mut next = vec![0; lines as usize];
@@ -187,6 +190,7 @@ impl Steps {
         };
         Steps {
             course: Course::new(lines, write_ratio, pattern),
+            line,
             next,
         }
     }
@@ -212,16 +216,16 @@ impl Steps {
             None => at + 1,
         });
         Touch {
-            offset: u64::from(self.course.at) * LINE,
+            offset: u64::from(self.course.at) * self.line,
             bytes: size_of::<u32>() as u32,
             write,
         }
     }
 }
 
-/// Lines of a working set, at least one.
-fn line_count(size: Bytes) -> u32 {
-    u32::try_from(size.get().div_ceil(LINE))
+/// Lines of so many bytes in a working set, at least one.
+fn line_count(size: Bytes, line: u64) -> u32 {
+    u32::try_from(size.get().div_ceil(line))
         .unwrap_or(u32::MAX)
         .max(1)
 }
@@ -252,6 +256,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// 4 KiB are 256 lines of the 486's 16 bytes; longer lines are visited by parts of 64 bytes.
+    #[test]
+    fn all_lines_of_a_model_are_visited() {
+        for (line, visited) in [(16, 256), (32, 128), (64, 64), (128, 64)] {
+            for pattern in [Pattern::Sequential, Pattern::Random, Pattern::Chase] {
+                let mut steps = Steps::new(Bytes::from_kib(4), 0.0, pattern, 1, line);
+                assert_eq!(steps.lines(), visited);
+                let places = (0..visited).map(|_| steps.step().offset);
+                let mut places: Vec<u64> = places.collect();
+                places.sort_unstable();
+                let all: Vec<u64> = (0..u64::from(visited))
+                    .map(|n| n * line.min(LINE))
+                    .collect();
+                assert_eq!(places, all, "{line} {pattern:?}");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn every_line_is_visited_once_a_round_and_the_ratio_is_kept(
@@ -277,6 +299,7 @@ mod tests {
                 f64::from(ratio) / 8.0,
                 pattern,
                 seed,
+                LINE,
             );
             for _ in 0..3 * lines {
                 let written = |walk: &mut Walk, line: u64| {

@@ -141,7 +141,7 @@ pub fn in_shape(set: &TaskSet, shape: Shape, page: u64, how: Caches, seed: u64) 
             .at("--passes")
             .remedy("give at least one"));
     }
-    let memory = Memory::of(set, page);
+    let memory = Memory::of(set, page, u64::from(shape.line));
     let accesses = set.ids().map(|id| made(set, id, how, &memory, seed));
     let accesses = accesses.collect::<Result<Vec<_>>>()?;
     let writes = accesses.iter().any(|made| made.1);
@@ -184,10 +184,12 @@ fn computing(
 struct Memory {
     first: Vec<u64>,
     all: u64,
+    /// Bytes of a line.
+    line: u64,
 }
 
 impl Memory {
-    fn of(set: &TaskSet, page: u64) -> Self {
+    fn of(set: &TaskSet, page: u64, line: u64) -> Self {
         let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
         let (mut first, mut end) = (Vec::new(), 0_u64);
         for id in set.ids() {
@@ -202,7 +204,11 @@ impl Memory {
                 None => place(),
             });
         }
-        Memory { first, all: end }
+        Memory {
+            first,
+            all: end,
+            line,
+        }
     }
 }
 
@@ -250,7 +256,7 @@ fn made(
             "add `wss = \"256KiB\"`",
         );
     };
-    let steps = Steps::new(size, write_ratio, pattern, seed);
+    let steps = Steps::new(size, write_ratio, pattern, seed, memory.line);
     // Tasks of one group begin at different places of their working set.
     let start = (u64::from(id.0) * 0x9e37_79b1 % u64::from(steps.lines())) as u32;
     let at = At {
