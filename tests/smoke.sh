@@ -200,7 +200,7 @@ elif ! grep -q -e "told apart" -e "has no colors" -e "has colors" "$dir/out" "$d
     exit 1
 fi
 for name in filter cosine fourier; do
-    if colored 0 "$warmset" color experiment "$name" --runs 1 --activations 2 -o "$dir/live"; then
+    if colored 0 "$warmset" color experiment "$name" --runs 1 --activations 6 -o "$dir/live"; then
         holds "$dir/live/$name.svg" "</svg>"
     fi
 done
