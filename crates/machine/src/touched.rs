@@ -20,15 +20,11 @@ pub use sys::memory::Apart;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Pages {
     /// Memory of its own: heap, stacks, what it has mapped without a file. Exact.
-    #[serde(rename = "own_bytes", serialize_with = "bytes")]
+    #[serde(rename = "own_bytes", serialize_with = "model::size::whole")]
     pub own: Bytes,
     /// Mapped files: the program, libraries. At most so much.
-    #[serde(rename = "files_bytes", serialize_with = "bytes")]
+    #[serde(rename = "files_bytes", serialize_with = "model::size::whole")]
     pub files: Bytes,
-}
-
-fn bytes<S: serde::Serializer>(size: &Bytes, to: S) -> std::result::Result<S::Ok, S::Error> {
-    to.serialize_u64(size.get())
 }
 
 /// The pages of one process.

@@ -98,6 +98,19 @@ impl fmt::Debug for Bytes {
 }
 serde_as_text!(Bytes);
 
+/// Writes a size, or none, as a whole number of bytes: for fields `…_bytes` of documents, by
+/// `serialize_with`.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn whole<S: Serializer>(
+    size: &(impl Copy + Into<Option<Bytes>>),
+    to: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    let size: Option<Bytes> = (*size).into();
+    size.map(Bytes::get).serialize(to)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

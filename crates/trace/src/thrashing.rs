@@ -15,15 +15,11 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Thrashed {
     /// Its size.
-    #[serde(rename = "cache_bytes", serialize_with = "bytes")]
+    #[serde(rename = "cache_bytes", serialize_with = "model::size::whole")]
     pub cache: Bytes,
     /// For how long, in nanoseconds.
     #[serde(rename = "thrashing_ns")]
     pub ns: u64,
-}
-
-fn bytes<S: serde::Serializer>(size: &Bytes, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_u64(size.get())
 }
 
 impl Thrashed {

@@ -17,8 +17,8 @@ pub struct Options {
     pub on: On,
     /// How much memory there is. Default: 16 times the colored cache.
     pub memory: Option<Bytes>,
-    /// Bits of an address, some of which name a color in free coloring.
-    pub address_bits: u32,
+    /// Bits of an address, some of which name a color in free coloring; `None`: as many as it takes.
+    pub address_bits: Option<u32>,
 }
 
 /// Both colorings. JSON: as `warmset cache coloring --format json`.
@@ -37,19 +37,38 @@ pub struct Compared {
     /// By how many bits the tags of the cache are wider in free coloring; the memory that addresses
     /// can reach is divided by two for each.
     pub tag_bits: u32,
-    /// Bits of an address.
-    pub address_bits: u32,
-    /// The most memory in free coloring: 2^(address bits - tag bits).
-    #[serde(rename = "most_memory_bytes", serialize_with = "bytes")]
-    pub most_memory: Bytes,
+    /// The most memory in free coloring, where the bits of an address are given: 2^(address bits -
+    /// tag bits).
+    #[serde(rename = "most_memory_bytes", serialize_with = "model::size::whole")]
+    pub most_memory: Option<Bytes>,
     /// Without colors, with plain and with free coloring.
     pub rows: Vec<Row>,
     /// Where it comes from.
     pub provenance: Provenance,
 }
 
-fn bytes<S: serde::Serializer>(size: &Bytes, to: S) -> std::result::Result<S::Ok, S::Error> {
-    to.serialize_u64(size.get())
+/// The most memory that addresses of so many bits reach where `tag_bits` of them name a color.
+///
+/// # Errors
+/// They are no address, or reach less than this memory.
+fn reached(bits: u32, tag_bits: u32, memory: u64) -> Result<Bytes> {
+    let left = bits.checked_sub(tag_bits).filter(|left| *left > 0);
+    let Some(left) = left.filter(|_| bits <= 64) else {
+        let cause = format!("{bits} bits are no address beside {tag_bits} of a color");
+        return Err(Error::new(cause)
+            .at("--address-bits")
+            .remedy(format!("give {} to 64", tag_bits + 1)));
+    };
+    let most = Bytes::new(1_u64.checked_shl(left).unwrap_or(u64::MAX));
+    if memory > most.get() {
+        return Err(Error::new(format!(
+            "with free coloring addresses of {bits} bits reach {most}, since {tag_bits} of them name \
+             a color"
+        ))
+        .at("--memory")
+        .remedy("give less memory, or wider addresses (`--address-bits`)"));
+    }
+    Ok(most)
 }
 
 /// What comes of one way to place pages.
@@ -101,26 +120,10 @@ pub fn compare(options: &Options, command: &str) -> Result<Compared> {
         .memory
         .map_or(16 * whole, |memory| memory.get() / page);
     let tag_bits = colors.trailing_zeros();
-    let bits = options.address_bits;
-    let most_memory = match bits.checked_sub(tag_bits) {
-        Some(left) if bits <= 64 && left > 0 => {
-            Bytes::new(1_u64.checked_shl(left).unwrap_or(u64::MAX))
-        }
-        _ => {
-            return Err(Error::new(format!(
-                "{bits} bits are no address beside {tag_bits} of a color"
-            ))
-            .at("--address-bits")
-            .remedy(format!("give {} to 64", tag_bits + 1)));
-        }
+    let most_memory = match options.address_bits {
+        None => None,
+        Some(bits) => Some(reached(bits, tag_bits, frames.saturating_mul(page))?),
     };
-    if frames.saturating_mul(page) > most_memory.get() {
-        return Err(Error::new(format!(
-            "with free coloring addresses of {bits} bits reach {most_memory}, since {tag_bits} of them name a color"
-        ))
-        .at("--memory")
-        .remedy("give less memory, or wider addresses (`--address-bits`)"));
-    }
     let scene = Scene {
         shape: &shape,
         index,
@@ -147,7 +150,6 @@ pub fn compare(options: &Options, command: &str) -> Result<Compared> {
         frames,
         task_pages: scene.task_pages,
         tag_bits,
-        address_bits: bits,
         most_memory,
         rows,
         provenance: Provenance {
@@ -333,7 +335,7 @@ mod tests {
             let options = Options {
                 on: On::Platform(Choice::Named(platform.to_owned())),
                 memory: None,
-                address_bits: 64,
+                address_bits: None,
             };
             let seen = compare(&options, "").unwrap();
             let [none, plain, free] = &seen.rows[..] else {
@@ -364,7 +366,7 @@ mod tests {
         let options = Options {
             on: On::Platform(Choice::Named("xeon-l7455".to_owned())),
             memory: None,
-            address_bits: 64,
+            address_bits: None,
         };
         let seen = compare(&options, "").unwrap();
         let [none, plain, free] = &seen.rows[..] else {
@@ -377,18 +379,18 @@ mod tests {
         assert_eq!(none.misses_after_other, none.first_misses);
     }
 
-    fn of_the_pentium_pro(memory: Bytes, address_bits: u32) -> Result<Compared> {
+    fn of_the_pentium_pro(memory: Bytes, address_bits: impl Into<Option<u32>>) -> Result<Compared> {
         let options = Options {
             on: On::Platform(Choice::Named("pentium-pro".to_owned())),
             memory: Some(memory),
-            address_bits,
+            address_bits: address_bits.into(),
         };
         compare(&options, "")
     }
 
     #[test]
     fn memory_that_is_too_small_is_refused() {
-        let told = of_the_pentium_pro(Bytes::from_kib(512), 64).unwrap_err();
+        let told = of_the_pentium_pro(Bytes::from_kib(512), None).unwrap_err();
         assert!(told.to_string().contains("no frame of color"), "{told}");
     }
 
@@ -396,7 +398,8 @@ mod tests {
     #[test]
     fn addresses_that_name_colors_reach_less_memory() {
         let four = Bytes::from_mib(4);
-        assert_eq!(of_the_pentium_pro(four, 26).unwrap().most_memory, four);
+        let most = |bits: Option<u32>| of_the_pentium_pro(four, bits).unwrap().most_memory;
+        assert_eq!((most(None), most(Some(26))), (None, Some(four)));
         for (memory, bits, cause) in [
             (Bytes::from_mib(8), 26, "addresses of 26 bits reach 4MiB"),
             (four, 4, "no address beside 4"),

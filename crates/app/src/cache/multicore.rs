@@ -300,7 +300,12 @@ impl Lab<'_> {
         let lines = set.wss(id).map_or(0, Bytes::get) / u64::from(self.shape.line);
         let (warming, counted) = (16 * lines, 8 * lines);
         let pages = Pages::as_traced(self.page)?;
-        let mut machine = Timed::new(&self.shape, self.shape.cpus[0], pages, 1)?;
+        // Jobs pay for fills alone when they run (`simulate::cached`), and so does this.
+        let mut shape = self.shape.clone();
+        for part in &mut shape.parts {
+            (part.strategy.write_back, part.strategy.word) = (None, None);
+        }
+        let mut machine = Timed::new(&shape, shape.cpus[0], pages, 1)?;
         accesses.begin(0);
         let mut go = |count: u64, machine: &mut Timed| -> Result<()> {
             for _ in 0..count {
@@ -453,6 +458,21 @@ mod tests {
                 "{together:?} {apart:?}"
             );
         }
+    }
+
+    /// Jobs have as many accesses as they can pay for: a price that no job pays changes nothing.
+    #[test]
+    fn what_jobs_do_not_pay_for_is_not_taken_from_them() {
+        let mut dear = model::Platform::builtin("i7-2600").unwrap();
+        for cache in &mut dear.caches {
+            cache.strategy.write_back =
+                Some(model::strategy::Price::always(Duration::from_micros(50)));
+        }
+        let of = |platform| {
+            let on = On::Platform(Choice::Value(platform));
+            run(&Options { on, ..options(32) }, &Silent).unwrap().rows
+        };
+        assert_eq!(of(dear), of(model::Platform::builtin("i7-2600").unwrap()));
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub struct Beside {
     /// What else ran.
     pub load: Load,
     /// Its working set.
-    #[serde(rename = "wss_bytes", serialize_with = "bytes")]
+    #[serde(rename = "wss_bytes", serialize_with = "model::size::whole")]
     pub wss: Bytes,
     /// By the model, in nanoseconds.
     pub model_ns: i64,
@@ -103,10 +103,6 @@ fn named<S: serde::Serializer>(
     to: S,
 ) -> std::result::Result<S::Ok, S::Error> {
     to.collect_str(resumption)
-}
-
-fn bytes<S: serde::Serializer>(size: &Bytes, to: S) -> std::result::Result<S::Ok, S::Error> {
-    to.serialize_u64(size.get())
 }
 
 /// The file of the profile, and of the picture.

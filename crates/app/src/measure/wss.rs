@@ -5,7 +5,7 @@ use ::measure::wss::{self, Ended, Plan};
 use machine::touched::Pages;
 use model::watch::Watch;
 use model::{Bytes, Duration, Error, Provenance, Result, time};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// What is measured. [`Options::new`] has the defaults.
 #[derive(Clone, Debug)]
@@ -45,19 +45,19 @@ pub struct WorkingSet {
     #[serde(rename = "every_ns", with = "time::ns")]
     pub every: Duration,
     /// Bytes of a page: what is touched counts in whole pages.
-    #[serde(rename = "page_bytes", serialize_with = "bytes")]
+    #[serde(rename = "page_bytes", serialize_with = "model::size::whole")]
     pub page: Bytes,
     /// The most memory of its own that the program touched in a window that is not left out.
-    #[serde(rename = "wss_bytes", serialize_with = "bytes")]
+    #[serde(rename = "wss_bytes", serialize_with = "model::size::whole")]
     pub wss: Bytes,
     /// The most in the second half of these windows.
-    #[serde(rename = "later_bytes", serialize_with = "bytes")]
+    #[serde(rename = "later_bytes", serialize_with = "model::size::whole")]
     pub later: Bytes,
     /// The median of the same windows.
-    #[serde(rename = "median_bytes", serialize_with = "bytes")]
+    #[serde(rename = "median_bytes", serialize_with = "model::size::whole")]
     pub median: Bytes,
     /// The most that it touched of mapped files, likewise, at most: the program and libraries.
-    #[serde(rename = "files_bytes", serialize_with = "bytes")]
+    #[serde(rename = "files_bytes", serialize_with = "model::size::whole")]
     pub files: Bytes,
     /// So many of the first windows are left out: the program is loaded in them.
     pub loading: usize,
@@ -71,10 +71,6 @@ pub struct WorkingSet {
     pub interrupted: bool,
     /// Where it comes from.
     pub provenance: Provenance,
-}
-
-fn bytes<S: Serializer>(size: &Bytes, to: S) -> std::result::Result<S::Ok, S::Error> {
-    to.serialize_u64(size.get())
 }
 
 impl WorkingSet {

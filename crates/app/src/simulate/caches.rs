@@ -87,7 +87,7 @@ pub struct Profiled {
     /// The names of its tasks.
     pub tasks: Vec<String>,
     /// The working set.
-    #[serde(rename = "wss_bytes", serialize_with = "bytes")]
+    #[serde(rename = "wss_bytes", serialize_with = "model::size::whole")]
     pub wss: Bytes,
     /// Have two estimates in a row agreed?
     pub converged: bool,
@@ -95,10 +95,6 @@ pub struct Profiled {
     pub profiled: u64,
     /// Jobs that were discarded.
     pub discarded: u64,
-}
-
-fn bytes<S: serde::Serializer>(size: &Bytes, to: S) -> std::result::Result<S::Ok, S::Error> {
-    to.serialize_u64(size.get())
 }
 
 impl Profiled {

@@ -129,9 +129,9 @@ pub struct ColoringArgs {
     /// How much memory there is [default: 16 times the colored cache]
     #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
-    /// Bits of an address, some of which name a color in free coloring
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    address_bits: u32,
+    /// Bits of an address, some of which name a color in free coloring: how much memory they reach
+    #[arg(long, value_name = "N")]
+    address_bits: Option<u32>,
     /// Draw which frames have which colors, as SVG
     #[arg(long, value_name = "FILE", value_parser = new_file)]
     picture: Option<PathBuf>,
@@ -179,11 +179,15 @@ fn colorings(seen: &Compared, look: Look) -> String {
     }
     text += &table.text(look);
     // Writing to a string cannot fail.
-    let _ = writeln!(
+    let _ = write!(
         text,
         "\nfree coloring makes the cache's tags wider by {} bits, and the memory that addresses reach \
-         smaller by as many: of {} bits at most {}",
-        seen.tag_bits, seen.address_bits, seen.most_memory
+         smaller by as many",
+        seen.tag_bits
     );
+    let _ = match seen.most_memory {
+        Some(most) => writeln!(text, ": to at most {most}"),
+        None => writeln!(text),
+    };
     text
 }

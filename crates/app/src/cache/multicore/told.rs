@@ -5,7 +5,7 @@ use experiment::multicore::sets::Scheduler;
 use model::{Bytes, Duration, Error, Provenance, Result, time};
 use report::Figure;
 use report::lines::{self, Curves};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// What came of all sets. JSON: as `warmset cache multicore --format json`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -38,7 +38,7 @@ pub struct Row {
     /// The scheduler.
     pub scheduler: Scheduler,
     /// The size of working sets.
-    #[serde(rename = "wss_bytes", serialize_with = "bytes")]
+    #[serde(rename = "wss_bytes", serialize_with = "model::size::whole")]
     pub wss: Bytes,
     /// Sets that were run.
     pub sets: u64,
@@ -56,10 +56,6 @@ pub struct Row {
     pub total: [u64; 2],
     /// Runs that were given up before.
     pub given_up: [u64; 2],
-}
-
-fn bytes<S: Serializer>(size: &Bytes, to: S) -> std::result::Result<S::Ok, S::Error> {
-    to.serialize_u64(size.get())
 }
 
 impl Compared {
