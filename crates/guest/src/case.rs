@@ -4,35 +4,33 @@
 //! [tolerance=TIME] [usual=TIME] [decisions=N] [cpus=SET] [change=TIME] [ring=SIZE] [waiting=N]
 //! [slow=TIME] [stuck=TASK] [waits=TIME] [watchdog=TIME] [later=TIME] [triggers=N] [burst=N]
 //! [gap=TIME] [peers=yes] [programs=N] [kind=WORD] [beyond=yes] [asks=yes] [maps=yes]
-//! [pinned=SET/…:TIME] [lent=TIME]`: the set is
-//! `random:N:U:SEED`, N tasks of total utilization U with periods from 10 ms to 60 ms,
-//! `whole:N:U:SEED`, where they are whole milliseconds; `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`,
-//! each task by itself; or the name of a file of the guest. Each task has a working set of that
-//! size. Decisions may be overdue by `tolerance`, those of a thousand but one by `usual`; without
-//! a word by what the judge allows every case. A case whose name begins with `sim-` is compared
-//! with the simulator, by so many decisions at least (`decisions`). It runs on the processors
-//! `cpus` alone; once in `change`, the nice values and affinities of all its threads are changed
-//! from outside. With a `ring` events come through one of that size, which is to be too small: the
-//! run and its trace have to say how many are lost. No more than `waiting` events may wait until
-//! they are written, and none may be lost for that; once a second it takes `slow` to write them.
-//! The first job of the task `stuck`, counted from 1, never comes to its end. With `waits` ordinary
-//! threads want all processors, and none may be kept from its own for longer; that jobs come late
-//! then is no matter of the case. The kernel lets a thread wait for `watchdog`, and the program for
-//! a third of that. The first jobs are released so much `later` than the threads are there. The jobs of the first `triggers` tasks
-//! are released by FIFOs, into which is written about once a period at random times, or once in
-//! `gap`; into the first one `burst` bytes at once, too. With `peers` it is told how long releases
-//! take, of the same set from user space and of cyclictest as well. The first `programs` tasks are
-//! programs: one of several threads and processes, one that sleeps again and again, one that ends;
-//! or all of them do what `kind` says (`programs::be`).
-//! With `asks` they ask for their jobs; every third one joins from outside, and the one before it
-//! ends after some jobs.
-//! With `beyond` they go on beyond their budgets, in time that no job needs, and have to get it.
-//! With `pinned` threads of the jobs' class are behind all jobs, one for each set of processors, on
-//! which alone it may run, and none may wait for longer. With `lent` a real-time thread asks for
-//! what the first program holds, so long after the program for the kernel is there, and the run has
-//! to end and say so.
-//! With `maps` jobs map and unmap memory all the time, so that they are preempted with what every
-//! thread of their process needs to go on, and to end.
+//! [pinned=SET/…:TIME] [lent=TIME]`: the set is `random:N:U:SEED`, N tasks of total utilization U
+//! with periods from 10 ms to 60 ms, `whole:N:U:SEED`, where they are whole milliseconds;
+//! `tasks:WCET/PERIOD[/DEADLINE][+PHASE],…`, each task by itself; or the name of a file of the
+//! guest. Each task has a working set of that size. Decisions may be overdue by `tolerance`, those
+//! of a thousand but one by `usual`; without a word by what the judge allows every case. A case
+//! whose name begins with `sim-` is compared with the simulator, by so many decisions at least
+//! (`decisions`). It runs on the processors `cpus` alone; once in `change`, the nice values and
+//! affinities of all its threads are changed from outside. With a `ring` events come through one of
+//! that size, which is to be too small: the run and its trace have to say how many are lost. No
+//! more than `waiting` events may wait until they are written, and none may be lost for that; once
+//! a second it takes `slow` to write them. The first job of the task `stuck`, counted from 1, never
+//! comes to its end. With `waits` ordinary threads want all processors, and none may be kept from
+//! its own for longer; that jobs come late then is no matter of the case. The kernel lets a thread
+//! wait for `watchdog`, and the program for a third of that. The first jobs are released so much
+//! `later` than the threads are there. The jobs of the first `triggers` tasks are released by
+//! FIFOs, into which is written about once a period at random times, or once in `gap`; into the
+//! first one `burst` bytes at once, too. With `peers` it is told how long releases take, of the
+//! same set from user space and of cyclictest as well. The first `programs` tasks are programs: one
+//! of several threads and processes, one that sleeps again and again, one that ends; or all of them
+//! do what `kind` says (`programs::be`). With `asks` they ask for their jobs; every third one joins
+//! from outside, and the one before it ends after some jobs. With `beyond` they go on beyond their
+//! budgets, in time that no job needs, and have to get it. With `pinned` threads of the jobs' class
+//! are behind all jobs, one for each set of processors, on which alone it may run, and none may
+//! wait for longer. With `lent` a real-time thread asks for what the first program holds, so long
+//! after the program for the kernel is there, and the run has to end and say so. With `maps` jobs
+//! map and unmap memory all the time, so that they are preempted with what every thread of their
+//! process needs to go on, and to end.
 
 use generate::{Amount, Method, Range, Recipe};
 use model::{

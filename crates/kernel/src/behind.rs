@@ -2,9 +2,9 @@
 //!
 //! As ordinary threads they would go before them: whatever one does then, a job waits for. So they
 //! are of the class of the jobs while these run, and the program in the kernel gives them
-//! processors that have no job. Where that may last for too long, somebody makes such a thread an ordinary one
-//! for once ([`Seat::press`]), and it does the least that cannot wait: also where it was in the
-//! middle of something, and jobs took the processor meanwhile.
+//! processors that have no job. Where that may last for too long, somebody makes such a thread an
+//! ordinary one for once ([`Seat::press`]), and it does the least that cannot wait: also where it
+//! was in the middle of something, and jobs took the processor meanwhile.
 //!
 //! For the one that takes the events a guard does so where all processors have had jobs for longer
 //! than [`PATIENCE`].

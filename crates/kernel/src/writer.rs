@@ -1,9 +1,9 @@
 //! The thread that puts events in order and hands them to the sink of a run, which may write files.
 //!
 //! How long that takes nobody knows, so it is not for the thread that takes the events, which is
-//! made an ordinary one where jobs leave it no time. This thread stays behind all jobs, and what it has
-//! not come to waits in a queue. When the queue is [half full](Taken), it goes before jobs as well,
-//! a piece at a time, until it has emptied it.
+//! made an ordinary one where jobs leave it no time. This thread stays behind all jobs, and what it
+//! has not come to waits in a queue. When the queue is [half full](Taken), it goes before jobs as
+//! well, a piece at a time, until it has emptied it.
 
 use crate::behind::Seat;
 use crate::collect::Collector;

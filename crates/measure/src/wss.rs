@@ -130,7 +130,7 @@ pub fn measure(plan: &Plan, watch: &dyn Watch) -> Result<Seen> {
                 "no window of {} began after the first {} of the program",
                 plan.every, plan.skip
             ),
-            "leave less out (`--skip`), give shorter windows (`--every`), or let it work for longer",
+            "leave less out (`--skip`), give shorter windows, or let it work for longer",
         );
     }
     Ok(seen)

@@ -211,8 +211,8 @@ fn xeon_l7455() -> Platform {
          for 64 lines (preemption, load, 4 KiB) (002 Tables A.3 and A.4)",
     );
     shape.note(
-        "assumed: a line that another L1 has changed takes 28 ns more, as the delay of 64 KiB above is \
-         that of lines which both L1s hold in turn; one that another L2 or socket has changed no \
+        "assumed: a line that another L1 has changed takes 28 ns more, as the delay of 64 KiB above \
+         is that of lines which both L1s hold in turn; one that another L2 or socket has changed no \
          more than its fill: that delay is in the 58 ns, and 192.42 us for 4096 lines \
          (memory-migration, idle, 256 KiB) are less than 82 ns each",
     );
@@ -242,8 +242,8 @@ fn core_i7() -> Platform {
          same clock (7-cpu.com, Westmere); the paper does not say",
     );
     shape.note(
-        "assumed: a line that another core has changed takes 13 ns more than one from the L3: 75 cycles \
-         instead of 40 (Intel, Performance Analysis Guide for Core i7 and Xeon 5500)",
+        "assumed: a line that another core has changed takes 13 ns more than one from the L3: 75 \
+         cycles instead of 40 (Intel, Performance Analysis Guide for Core i7 and Xeon 5500)",
     );
     shape.note(BUFFERED);
     shape
@@ -286,8 +286,8 @@ fn i7_2600() -> Platform {
          and 67 ns more, as on the `core-i7`; the paper does not say",
     );
     shape.note(
-        "assumed: a line that another core has changed takes 9 ns more than one from the L3: 60 cycles \
-         instead of 30 (Intel, Optimization Reference Manual, Sandy Bridge)",
+        "assumed: a line that another core has changed takes 9 ns more than one from the L3: 60 \
+         cycles instead of 30 (Intel, Optimization Reference Manual, Sandy Bridge)",
     );
     shape.note(BUFFERED);
     shape.note("the L2 is not inclusive, the L3 is inclusive (004 Table I)");

@@ -65,7 +65,8 @@ pub fn page() -> String {
          \x20   warmset reproduce 002-fig6.4                 # runs one, the paper's values beside ours\n\
          \x20   warmset reproduce 002-fig6.4 --full -o DIR   # in full size, files kept in DIR\n\n\
          `reproduce` runs a quick size of what would take long; `--full` runs the commands below as \
-         they stand: in the paper's size, where an entry says no other. In them, `out` stands for the directory of `-o`; files under `examples/` are in \
+         they stand: in the paper's size, where an entry says no other. In them, `out` stands for \
+         the directory of `-o`; files under `examples/` are in \
          the source tree, those under `studies/` are written into that directory. The names of study \
          presets and of experiments under `warmset color experiment` are names of entries as well, \
          but for `isolation`, which asks a question of this project's. \

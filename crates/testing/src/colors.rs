@@ -2,9 +2,9 @@
 //! looks for them, so that a search which finds none is held against it ([`works`]).
 //!
 //! A page is read, then as many random pages as the cache holds, then the page again. Where pages
-//! compete as wholes, as many of the others as there are ways have the page's color in about half of
-//! such trials: then all of its lines are gone, and otherwise none. Where the lines of a page lie
-//! anywhere, some are gone every time.
+//! compete as wholes, as many of the others as there are ways have the page's color in about half
+//! of such trials: then all of its lines are gone, and otherwise none. Where the lines of a page
+//! lie anywhere, some are gone every time.
 
 use crate::NotRun;
 use model::CpuId;
@@ -46,8 +46,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Do pages compete as wholes here, as far as was seen? Where others disturb, or lines of a page
-    /// go their own ways, trials end between.
+    /// Do pages compete as wholes here, as far as was seen? Where others disturb, or lines of a
+    /// page go their own ways, trials end between.
     pub fn shows_colors(&self) -> bool {
         let all = self.kept + self.lost + self.between;
         let share = |trials: u32| f64::from(trials) / f64::from(all.max(1));

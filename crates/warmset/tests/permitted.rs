@@ -63,7 +63,7 @@ fn acts(seen: &serde_json::Value) -> Result<(), String> {
             assert_eq!(seen["acts"], acts, "{seen}");
             acts.then_some(()).ok_or_else(|| {
                 format!(
-                    "{} pages of one color take {beyond:.2} times as long as of all, {} of them {within:?}",
+                    "{} pages of one color take {beyond:.2} times as long as of all, {} {within:?}",
                     ways + 1,
                     ways / 2
                 )

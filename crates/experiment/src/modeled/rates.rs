@@ -12,8 +12,8 @@ use model::strategy::Price;
 use model::{Duration, Error, Result};
 use serde::Serialize;
 
-/// Activations at one rate, in the best case and in the worst; `None`: one is not over when the next
-/// one is due.
+/// Activations at one rate, in the best case and in the worst; `None`: one is not over when the
+/// next one is due.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Rated {
     /// Activations a second.

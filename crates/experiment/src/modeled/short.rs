@@ -144,9 +144,9 @@ pub struct Unpredictability {
 /// Runs the task with each size.
 ///
 /// # Errors
-/// A size of zero, or steps of no time; a rate that is none ([`rates`]); a transform of points that are no power of two; the
-/// platform has no `fill` for a cache; data that does not fit into the colored cache beside a
-/// flooder.
+/// A size of zero, or steps of no time; a rate that is none ([`rates`]); a transform of points that
+/// are no power of two; the platform has no `fill` for a cache; data that does not fit into the
+/// colored cache beside a flooder.
 pub fn run(lab: &Lab, plan: &Plan) -> Result<Vec<Row>> {
     let sizes = match plan.sizes.is_empty() {
         true => plan.task.sizes(),

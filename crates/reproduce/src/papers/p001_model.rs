@@ -190,7 +190,7 @@ fn filter() -> Entry {
     )
     .at("§5.3")
     .holds(
-        "at 12.5 Hz every activation of 4 and of 64 coefficients is the worst case, Pentium, at best",
+        "at 12.5 Hz every activation of 4 or 64 coefficients is the worst case, Pentium",
         |a| {
             let seen = at_rate(a, 3, 0)?;
             Some(seen.iter().all(|activations| activations.worst >= 1.0))

@@ -248,8 +248,8 @@ fn model_12() -> Entry {
 /// What §V sums up, as far as it is about numbers of ours.
 fn findings() -> Entry {
     let differs = "findings 1 and 2 in the model of 004-fig10-model: there P-EDF misses \
-                   deadlines in S1, as times are short, and colors gain no more under G-EDF up to 64 KB \
-                   (docs/cache.md); 4 is S2 of 004-fig10; what 3, 5 and 6 discuss has no numbers";
+                   deadlines in S1, as times are short, and colors gain no more under G-EDF up \
+                   to 64 KB (docs/cache.md); 4 is S2 of 004-fig10; what 3, 5 and 6 discuss has no numbers";
     let factor = |a: &Answers, scheduler, kib| modelled(a, scheduler, kib)?["worst"].as_f64();
     Entry::new(
         "004-sec5",

@@ -154,7 +154,7 @@ fn at_rates(seen: &Ran, look: Look) -> String {
             table.row(std::iter::once(row.size.to_string()).chain(cells));
         }
         format!(
-            "\n{what}, activated at a rate: c_max / c_min at best, and how many lose the most\n\n{}",
+            "\n{what}, at a rate: c_max / c_min at best, and how many lose the most\n\n{}",
             table.text(look)
         )
     };

@@ -31,8 +31,8 @@ pub struct Args {
     /// For how long it is measured at most; the program is then told to end [default: until it ends]
     #[arg(long = "for", value_name = "TIME")]
     most: Option<Duration>,
-    /// For how long the program loads: windows that begin earlier are left out, and the first one in
-    /// any case
+    /// For how long the program loads: windows that begin earlier are left out, and the first one
+    /// in any case
     #[arg(long, value_name = "TIME", default_value = "0s")]
     skip: Duration,
     /// The program and its arguments
@@ -84,7 +84,8 @@ fn table(found: &WorkingSet, look: Look) -> String {
         found.page, found.wss
     );
     if found.may_hold_loading() {
-        text += "the most was touched early: if the program was still loading, leave that out (`--skip`)\n";
+        text +=
+            "the most was touched early: if the program was loading, leave that out (`--skip`)\n";
     }
     match (found.status, found.signal) {
         (Some(0), _) | (None, None) => {}
