@@ -24,7 +24,7 @@ use crate::array::{Arrays, Place};
 use crate::counts::{Counts, MemoryCounts};
 use crate::pages::Pages;
 use crate::shape::{Part, Shape};
-use model::strategy::{Inclusion, Indexing};
+use model::strategy::{Inclusion, Indexing, Price};
 use model::{CpuId, Error, Result};
 use prefetch::Streams;
 use quick::{Last, is_plain};
@@ -96,6 +96,8 @@ pub struct Hierarchy {
     /// Every page lies at its own address.
     as_traced: bool,
     memory: MemoryCounts,
+    /// What lines that were written back and words that were written through cost so far.
+    owed: Price,
     reached: Reached,
     /// Is a prefetch under way, which counts nowhere?
     silent: bool,
@@ -172,6 +174,7 @@ impl Hierarchy {
             as_traced: pages.is_as_traced(),
             pages,
             memory: MemoryCounts::default(),
+            owed: Price::default(),
             reached: Reached::default(),
             silent: false,
             pending: Vec::new(),
@@ -320,12 +323,18 @@ impl Hierarchy {
         all
     }
 
-    /// Lines that a cache has written back, and accesses that it has written through.
-    pub(crate) fn passed_on(&self, cache: usize) -> (u64, u64) {
-        let counts = self.nodes[cache].counts.iter();
-        counts.fold((0, 0), |(back, through), counts| {
-            (back + counts.writebacks, through + counts.written_through)
-        })
+    /// What it cost so far that lines were written back and words written through, by accesses of
+    /// all processors (`waits`).
+    #[inline]
+    pub fn owed(&self) -> Price {
+        self.owed
+    }
+
+    /// Something costs as much beside what its access waits for its line.
+    fn owe(&mut self, price: Option<Price>) {
+        if let Some(price) = price.filter(|_| !self.silent) {
+            self.owed = self.owed.and(price);
+        }
     }
 
     /// The caches that a port's accesses pass, from the nearest outwards, by their place in the

@@ -4,8 +4,9 @@
 //! [`Shape`] completes the caches of a platform; [`Hierarchy`] is those caches at work, with the
 //! rules of this model; [`Cachegrind`] and [`Pycachesim`] have the rules of those tools, so that
 //! their counts come out. [`Simulation`] is any of them, with what is told of a whole trace: misses
-//! by time and by color, TLBs, prices. [`trace`] reads traces of other tools, [`pages`] places pages
-//! in memory, in plain and in free coloring.
+//! by time and by color, TLBs, prices. [`Waits`] is what an access costs, by the prices of the
+//! platform; [`Timed`] a processor that pays them. [`trace`] reads traces of other tools, [`pages`]
+//! places pages in memory, in plain and in free coloring.
 //!
 //! No system calls and no clocks; random choices come from a seed.
 
@@ -23,6 +24,7 @@ pub mod simulation;
 pub mod timed;
 pub mod tlb;
 pub mod trace;
+pub mod waits;
 pub mod windows;
 
 pub use access::{Access, Kind};
@@ -34,3 +36,4 @@ pub use pycachesim::Pycachesim;
 pub use shape::{Shape, page_of};
 pub use simulation::{Rules, Simulation};
 pub use timed::{Case, Timed};
+pub use waits::Waits;

@@ -65,6 +65,9 @@ pub struct Simulation {
     /// missed it and no cache behind it.
     served: Vec<u64>,
     outermost: Vec<u64>,
+    /// How many accesses got a line that another processor had changed from a common cache, by the
+    /// first cache of the processor.
+    given: Vec<u64>,
 }
 
 enum Engine {
@@ -157,6 +160,7 @@ impl Simulation {
             page,
             served: vec![0; shape.parts.len()],
             outermost: vec![0; shape.parts.len()],
+            given: vec![0; shape.parts.len()],
             shape,
         })
     }
@@ -229,6 +233,12 @@ impl Simulation {
         // A write that is not fetched anywhere waits for no line.
         let mut missed = levels.iter().take(outcome.missed as usize);
         let waits = kind != Kind::Write || missed.any(|part| self.shape.parts[*part].allocate);
+        if let Some(first) = levels.first()
+            && outcome.given
+            && (outcome.missed as usize) < levels.len()
+        {
+            self.given[*first] += 1;
+        }
         let mut color = None;
         for (depth, part) in (0..).zip(levels) {
             if outcome.missed > depth {
@@ -341,10 +351,8 @@ impl Simulation {
         used.filter_map(|port| port.tlbs.as_ref().map(|tlbs| (port.cpu, tlbs)))
     }
 
-    /// What the accesses waited for caches, by the prices of the platform: an access that the first
-    /// cache serves its `hit`, where that has a price; any other the `fill` of the outermost cache
-    /// that missed, but for a write that no cache fetches. Where a miss of a buffer of translations
-    /// has a price, it comes on top. `None`: no cache has a price.
+    /// What the accesses waited for caches, by the prices of the platform (`waits`). Where a miss of
+    /// a buffer of translations has a price, it comes on top. `None`: no cache has a price.
     pub fn waited(&self) -> Option<Waited> {
         let prices = |part: &Part| part.strategy.prices();
         let is_priced = |part: &Part| prices(part).iter().any(|(_, price)| price.is_some());
@@ -358,6 +366,12 @@ impl Simulation {
                 *sum += u128::from(time.nanos()) * u128::from(times);
             }
         };
+        // The rules `lines` know what was owed: not all that was written back was.
+        let owed = match &self.engine {
+            Engine::Lines(caches) => Some(caches.owed()),
+            Engine::Cachegrind(_) | Engine::Pycachesim(_) => None,
+        };
+        pay(owed.unwrap_or_default(), 1);
         for (index, part) in self.shape.parts.iter().enumerate() {
             let mut counts = Counts::default();
             for row in self.rows().iter().filter(|row| row.index == index) {
@@ -367,11 +381,13 @@ impl Simulation {
                 self.served[index],
                 self.outermost[index],
                 counts.writebacks,
-                counts.interventions,
+                self.given[index],
                 counts.written_through,
             ];
             for ((key, price), times) in prices(part).into_iter().zip(times) {
+                let is_owed = owed.is_some() && ["write_back", "word"].contains(&key);
                 match price {
+                    Some(_) if is_owed => {}
                     Some(price) => pay(price, times),
                     None if times > 0 && key != "hit" => {
                         unpriced.push(format!("{times} × `{key}` of {}", part.name));

@@ -1,17 +1,16 @@
 //! A processor that waits for its caches: time passes by what it computes and by what its accesses
 //! cost (001 §4.1 and §5.2).
 //!
-//! Accesses that the first cache serves are part of the computing. Any other waits the `fill` of
-//! the outermost cache that missed, but for a write that no cache fetches; a changed line that makes
-//! room costs the `write_back` of its cache, and a write that is written through its `word`, where
-//! caches have these prices. Every access waits as if it came alone: nothing overlaps.
+//! Accesses that the first cache serves are part of the computing, whatever its `hit`; any other
+//! waits as [`Waits`] says, and pays what it owes.
 
 use crate::access::Kind;
-use crate::hierarchy::{Hierarchy, Outcome, Port};
+use crate::hierarchy::{Hierarchy, Port};
 use crate::pages::Pages;
 use crate::shape::Shape;
-use model::strategy::{Price, Writing};
-use model::{CpuId, Duration, Error, Result};
+use crate::waits::Waits;
+use model::strategy::Price;
+use model::{CpuId, Duration, Result};
 
 /// Picoseconds of a nanosecond.
 const PICOS: u64 = 1000;
@@ -31,29 +30,11 @@ pub struct Timed {
     caches: Hierarchy,
     /// For data and for instructions.
     ports: [Port; 2],
-    fills: [Vec<Fill>; 2],
-    left: Vec<Left>,
+    waits: [Waits; 2],
+    /// What was owed when it was last paid.
+    paid: Price,
     /// In picoseconds, in the best and in the worst case.
     elapsed: [u64; 2],
-}
-
-/// What it costs that a cache and those before it miss.
-#[derive(Clone, Copy)]
-struct Fill {
-    price: Price,
-    /// Does it fetch a line that is written?
-    allocate: bool,
-}
-
-/// What leaves a cache for the next one, and how much of it has been paid for.
-#[derive(Clone)]
-struct Left {
-    part: usize,
-    name: String,
-    write_back: Option<Price>,
-    word: Option<Price>,
-    writes_back: bool,
-    paid: (u64, u64),
 }
 
 impl Timed {
@@ -67,18 +48,12 @@ impl Timed {
             caches.port(cpu, Kind::Read)?,
             caches.port(cpu, Kind::Instruction)?,
         ];
-        let left = shape.parts.iter().enumerate().map(|(part, found)| Left {
-            part,
-            name: found.name.clone(),
-            write_back: found.strategy.write_back,
-            word: found.strategy.word,
-            writes_back: found.write == Writing::Back,
-            paid: (0, 0),
-        });
+        let waits = [false, true].map(|instructions| Waits::of(shape, cpu, instructions));
+        let [data, instructions] = waits;
         Ok(Timed {
             ports,
-            fills: [fills(shape, cpu, false)?, fills(shape, cpu, true)?],
-            left: left.collect(),
+            waits: [data?, instructions?],
+            paid: caches.owed(),
             elapsed: [0; 2],
             caches,
         })
@@ -111,39 +86,22 @@ impl Timed {
     pub fn access(&mut self, kind: Kind, address: u64, size: u32) -> Result<()> {
         let way = usize::from(kind == Kind::Instruction);
         let outcome = self.caches.access(self.ports[way], kind, address, size)?;
+        if outcome.missed > 0 {
+            self.pay(self.waits[way].line(kind, outcome));
+        }
         if outcome.reached > 1 || outcome.missed > 0 {
-            self.wait(way, kind, outcome);
+            let (owed, paid) = (self.caches.owed(), self.paid);
+            self.paid = owed;
+            self.pay(Price {
+                optimistic: owed.optimistic.saturating_sub(paid.optimistic),
+                pessimistic: owed.pessimistic.saturating_sub(paid.pessimistic),
+            });
         }
         Ok(())
     }
 
-    fn wait(&mut self, way: usize, kind: Kind, outcome: Outcome) {
-        let fills = &self.fills[way];
-        let missed = &fills[..fills.len().min(outcome.missed as usize)];
-        // A write that is not fetched anywhere waits for no line.
-        let waits = kind != Kind::Write || missed.iter().any(|fill| fill.allocate);
-        if let Some(price) = missed.last().filter(|_| waits).map(|fill| fill.price) {
-            self.pay(price, 1);
-        }
-        for place in 0..self.left.len() {
-            let left = &self.left[place];
-            let now = self.caches.passed_on(left.part);
-            let new = (now.0 - left.paid.0, now.1 - left.paid.1);
-            let prices = (left.write_back, left.word);
-            self.left[place].paid = now;
-            for (price, times) in [(prices.0, new.0), (prices.1, new.1)] {
-                if let (Some(price), 1..) = (price, times) {
-                    self.pay(price, times);
-                }
-            }
-        }
-    }
-
-    fn pay(&mut self, price: Price, times: u64) {
-        self.elapse(
-            PICOS * times,
-            [price.optimistic.nanos(), price.pessimistic.nanos()],
-        );
+    fn pay(&mut self, price: Price) {
+        self.elapse(PICOS, [price.optimistic.nanos(), price.pessimistic.nanos()]);
     }
 
     #[inline]
@@ -162,34 +120,9 @@ impl Timed {
         others: impl FnOnce(&mut Hierarchy, [Port; 2]) -> Result<()>,
     ) -> Result<()> {
         others(&mut self.caches, self.ports)?;
-        for left in &mut self.left {
-            left.paid = self.caches.passed_on(left.part);
-        }
+        self.paid = self.caches.owed();
         Ok(())
     }
-
-    /// Caches that write changed lines back at no price.
-    pub fn unpriced(&self) -> impl Iterator<Item = &str> {
-        let free = |left: &&Left| left.writes_back && left.write_back.is_none();
-        self.left.iter().filter(free).map(|left| left.name.as_str())
-    }
-}
-
-fn fills(shape: &Shape, cpu: CpuId, instructions: bool) -> Result<Vec<Fill>> {
-    let fill = |index: &usize| {
-        let part = &shape.parts[*index];
-        let price = part.strategy.fill.ok_or_else(|| {
-            Error::new(format!("the {} has no price `fill`", part.name)).remedy(
-                "choose `--platform pentium-90`, `pentium-133` or `pentium-pro`, or add `fill` to \
-                 a platform file",
-            )
-        })?;
-        Ok(Fill {
-            price,
-            allocate: part.allocate,
-        })
-    };
-    shape.path(cpu, instructions).iter().map(fill).collect()
 }
 
 #[cfg(test)]
@@ -258,7 +191,6 @@ mod tests {
         let first = 60;
         assert!(best >= 4 * fill[0] && best <= 4 * fill[0] + first, "{best}");
         assert!(worst > 4 * fill[1], "{worst}");
-        assert_eq!(timed.unpriced().count(), 0);
     }
 
     #[test]

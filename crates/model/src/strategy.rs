@@ -110,7 +110,8 @@ pub struct Strategy {
     /// What it takes to write a line to the next level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_back: Option<Price>,
-    /// What it takes to get a line that another cache has changed.
+    /// How much longer it takes to get a line that another processor has changed, where a common
+    /// cache gives it: that of the first cache of the processor that asks counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intervention: Option<Price>,
     /// What it takes to write one access through to the next level.
@@ -142,6 +143,15 @@ impl Price {
         Price {
             optimistic: time,
             pessimistic: time,
+        }
+    }
+
+    /// Both, one after the other.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Price {
+            optimistic: self.optimistic.saturating_add(other.optimistic),
+            pessimistic: self.pessimistic.saturating_add(other.pessimistic),
         }
     }
 

@@ -84,7 +84,7 @@ pub fn run(options: &Options, command: &str) -> Result<Combined> {
         rows: combined::run(&lab, &plan)?,
         coefficients: options.coefficients,
         switch: options.switch,
-        unpriced: lab.unpriced()?,
+        unpriced: lab.unpriced(),
         platform: lab.platform,
         provenance: Provenance {
             source: format!("{PROGRAM}, a model of 001 §5.5"),

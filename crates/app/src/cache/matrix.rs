@@ -83,7 +83,7 @@ pub fn run(options: &Options, command: &str) -> Result<Multiplied> {
         alone_partitioned: products.alone_partitioned,
         submatrix: products.submatrix,
         rows: products.rows,
-        unpriced: lab.unpriced()?,
+        unpriced: lab.unpriced(),
         platform: lab.platform,
         provenance: Provenance {
             source: format!("{PROGRAM}, a model of 001 §5.4"),

@@ -143,6 +143,7 @@ impl Hierarchy {
                 self.mark(index, line, SOLE);
             }
             self.nodes[index].counts[own].written_through += 1;
+            self.owe(self.nodes[index].part.strategy.word);
             self.store(path, depth + 1, line);
         }
     }
@@ -186,6 +187,7 @@ impl Hierarchy {
         }
         if flags & DIRTY != 0 {
             self.nodes[index].counts[own].writebacks += 1;
+            self.owe(self.nodes[index].part.strategy.write_back);
             self.write_back(path, depth + 1, line);
         } else if let Some((behind, _)) = self.paths[path].caches.get(depth + 1).copied()
             && self.nodes[behind].is(Inclusion::Exclusive)
