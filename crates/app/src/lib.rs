@@ -68,6 +68,8 @@ pub mod validate;
 
 pub use inputs::{Charged, Choice, On, Tasks};
 
+use ::cache::{Shape, Waits};
+use model::watch::Watch;
 use model::{Error, Provenance, Result};
 use std::sync::OnceLock;
 
@@ -80,6 +82,17 @@ pub fn provenance(command: &str) -> Provenance {
         source: PROGRAM.to_owned(),
         command: command.to_owned(),
         ..Provenance::default()
+    }
+}
+
+/// Says what has no price in these caches, and so costs nothing in the model.
+fn note_free(shape: &Shape, watch: &dyn Watch) {
+    let free = Waits::unpriced(shape);
+    if !free.is_empty() {
+        let what = free.join(", ");
+        watch.note(&format!(
+            "without a price, so that it costs nothing here: {what}"
+        ));
     }
 }
 

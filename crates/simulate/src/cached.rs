@@ -2,23 +2,25 @@
 //! its accesses to memory (003 §4). Preemptions and migrations cost what they make it miss.
 //!
 //! A job is so many accesses. Each takes a part of the computing that the job does in any case, and
-//! what the platform's `fill` says of the outermost cache that missed (`hit` of the first, where it
-//! has one, if none did), in the worst case. The computing is what is left of the WCET if all
-//! accesses miss all caches: a job of nothing but misses takes its WCET, any other one less.
+//! what it waits for the caches by the prices of the platform, in the worst case ([`Waits`]); what
+//! others left there to be written back is paid by the access that makes it leave. The computing is
+//! what is left of the WCET if every access waits as long as one can: no job takes longer.
 //!
 //! An access is made at the beginning of its time; accesses of all processors are made in the order
 //! of these instants, of equal ones that of the first processor first. A preempted job goes on with
 //! the rest of that time.
 
 use crate::pace::Pace;
-use cache::{Hierarchy, Kind, Outcome, Pages, Port, Shape};
-use model::strategy::Price;
+use cache::{Hierarchy, Kind, Outcome, Pages, Port, Shape, Waits};
 use model::{CpuId, Duration, Error, Result, TaskId, TaskSet};
 
 /// The accesses of a task's jobs.
 pub trait Accesses {
     /// How many a job makes; zero: none, it only computes.
     fn count(&self) -> u64;
+    /// Does any of them write? Where those of no task do, caches need not look at each other, and
+    /// are faster.
+    fn writes(&self) -> bool;
     /// Job `number` begins: the next access is its first.
     fn begin(&mut self, number: u64);
     /// The next access of the job: the address of the line, and what it does. Asked for as often as
@@ -130,8 +132,7 @@ struct Task {
 /// A processor of the model.
 struct Processor {
     port: Port,
-    /// What an access waits that misses so many caches.
-    waits: Vec<u64>,
+    waits: Waits,
     levels: u32,
 }
 
@@ -139,6 +140,8 @@ struct Processor {
 pub struct Cached {
     shape: Shape,
     caches: Hierarchy,
+    /// Of what the caches say that is owed, so much has been paid.
+    paid: u64,
     tasks: Vec<Task>,
     processors: Vec<Processor>,
     /// By processor: the task that runs there, and until when its last access takes; `u64::MAX`:
@@ -166,9 +169,10 @@ impl Cached {
         accesses: Vec<Box<dyn Accesses>>,
         seed: u64,
     ) -> Result<Self> {
+        let writes = writes(&accesses);
         let mut longest = 0;
         for cpu in &shape.cpus {
-            longest = waits(&shape, *cpu)?.into_iter().fold(longest, u64::max);
+            longest = Waits::most(&shape, *cpu, writes)?.nanos().max(longest);
         }
         let mut computing = Vec::new();
         for (id, accesses) in set.ids().zip(&accesses) {
@@ -201,9 +205,12 @@ impl Cached {
         computing: &[Duration],
         seed: u64,
     ) -> Result<Self> {
-        let caches = Hierarchy::new(&shape, Pages::as_traced(page)?, seed)?;
+        let mut caches = Hierarchy::new(&shape, Pages::as_traced(page)?, seed)?;
+        if !writes(&accesses) {
+            caches.reads_only();
+        }
         for cpu in &shape.cpus {
-            waits(&shape, *cpu)?;
+            Waits::of(&shape, *cpu, false)?;
         }
         let task = |(accesses, computing): (Box<dyn Accesses>, &Duration)| {
             let (count, computing) = (accesses.count(), computing.nanos());
@@ -223,6 +230,7 @@ impl Cached {
         Ok(Cached {
             shape,
             caches,
+            paid: 0,
             tasks,
             processors: Vec::new(),
             running: Vec::new(),
@@ -238,9 +246,9 @@ impl Cached {
         self.count_from = since_start.nanos();
     }
 
-    /// No access of any job writes: so caches need not look at each other, and are faster.
-    pub fn reads_only(&mut self) {
-        self.caches.reads_only();
+    /// Does any access write?
+    pub fn writes(&self) -> bool {
+        self.tasks.iter().any(|task| task.accesses.writes())
     }
 
     /// What the caches did for each task.
@@ -283,7 +291,10 @@ impl Cached {
         job.references += u64::from(outcome.reached == here.levels);
         job.misses += u64::from(outcome.missed == here.levels);
         job.due += task.part;
-        let mut takes = task.each + here.waits[outcome.missed as usize];
+        let owed = self.caches.owed().pessimistic.nanos();
+        let waits = here.waits.line(kind, outcome).pessimistic.nanos();
+        let mut takes = task.each + waits + (owed - self.paid);
+        self.paid = owed;
         if job.due >= task.count {
             job.due -= task.count;
             takes += 1;
@@ -309,23 +320,9 @@ impl Cached {
     }
 }
 
-/// What an access of a processor waits by the number of caches that miss.
-fn waits(shape: &Shape, cpu: CpuId) -> Result<Vec<u64>> {
-    let path = shape.path(cpu, false);
-    let first = path
-        .first()
-        .and_then(|index| shape.parts[*index].strategy.hit);
-    let mut waits = vec![first.map_or(0, |price: Price| price.pessimistic.nanos())];
-    for index in path {
-        let part = &shape.parts[index];
-        let fill = part.strategy.fill.ok_or_else(|| {
-            Error::new(format!("the {} has no price `fill`", part.name)).remedy(
-                "choose `--platform core-i7`, or add `fill` to each cache of a platform file",
-            )
-        })?;
-        waits.push(fill.pessimistic.nanos());
-    }
-    Ok(waits)
+/// Does any task write?
+fn writes(accesses: &[Box<dyn Accesses>]) -> bool {
+    accesses.iter().any(|accesses| accesses.writes())
 }
 
 impl Pace for Cached {
@@ -333,11 +330,10 @@ impl Pace for Cached {
 
     fn begin(&mut self, processors: &[CpuId]) -> Result<()> {
         let made = processors.iter().map(|cpu| {
-            let waits = waits(&self.shape, *cpu)?;
             Ok(Processor {
                 port: self.caches.port(*cpu, Kind::Read)?,
-                levels: waits.len() as u32 - 1,
-                waits,
+                levels: self.shape.path(*cpu, false).len() as u32,
+                waits: Waits::of(&self.shape, *cpu, false)?,
             })
         });
         self.processors = made.collect::<Result<_>>()?;

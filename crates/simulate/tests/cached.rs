@@ -2,10 +2,10 @@
 //! where they do, a job takes what its accesses wait.
 
 use crate::support::{Instance, POLICIES, Random, UNIT, instance, small, units};
-use cache::{Kind, Shape};
-use model::strategy::Price;
+use cache::{Kind, Shape, Waits};
+use model::strategy::{Price, Writing};
 use model::watch::Silent;
-use model::{Duration, Platform};
+use model::{Bytes, Cache, CacheKind, CpuId, CpuSet, Duration, Platform, Strategy};
 use policy::{Setup, Spec};
 use simulate::{Accesses, Cached, Responses, Traced};
 use trace::VecSink;
@@ -21,6 +21,9 @@ struct Lines {
 impl Accesses for Lines {
     fn count(&self) -> u64 {
         self.count
+    }
+    fn writes(&self) -> bool {
+        false
     }
     fn begin(&mut self, _number: u64) {
         self.at = 0;
@@ -154,6 +157,176 @@ fn a_preempted_job_goes_on_with_the_rest_of_its_access() {
         .iter()
         .filter(|e| e.kind == trace::EventKind::Preemption);
     assert_eq!(preemptions.count(), 8);
+}
+
+/// Any lines of a few, read or written, others in each job.
+struct Any {
+    random: Random,
+    lines: u64,
+    count: u64,
+}
+
+impl Accesses for Any {
+    fn count(&self) -> u64 {
+        self.count
+    }
+    fn writes(&self) -> bool {
+        true
+    }
+    fn begin(&mut self, _number: u64) {}
+    fn next(&mut self) -> (u64, Kind) {
+        let kind = match self.random.below(3) {
+            0 => Kind::Read,
+            1 => Kind::Write,
+            _ => Kind::Modify,
+        };
+        (self.random.below(self.lines) * 64, kind)
+    }
+}
+
+/// Two caches of a line or two for each processor and a common one, with strategies and prices by
+/// chance: everything that has a price happens often.
+fn dear(m: u64, random: &mut Random) -> Shape {
+    let mut platform = Platform::symmetric(m as u32);
+    let mut fill = 0;
+    for level in 1..=3 {
+        fill += random.below(4);
+        let mut price = |most| Some(Price::always(Duration::from_nanos(random.below(most))));
+        let strategy = Strategy {
+            fill: Some(Price::always(Duration::from_nanos(fill))),
+            write_back: price(5),
+            word: price(3),
+            intervention: price(4),
+            write: Some([Writing::Back, Writing::Through][random.below(2) as usize]),
+            allocate: Some(!random.one_in(3)),
+            ..Strategy::default()
+        };
+        let groups = match level {
+            3 => vec![CpuSet::first(m as u32)],
+            _ => (0..m as u32)
+                .map(|cpu| std::iter::once(CpuId(cpu)).collect())
+                .collect(),
+        };
+        platform
+            .caches
+            .extend(groups.into_iter().map(|shared_by| Cache {
+                level,
+                kind: CacheKind::Unified,
+                size: Some(Bytes::new(64 * u64::from(level))),
+                ways: Some(u32::from(level)),
+                line: Some(64),
+                sets: Some(1),
+                shared_by,
+                strategy,
+            }));
+    }
+    Shape::of(&platform.in_order()).unwrap()
+}
+
+/// What others have left in the caches, what they have changed and what they want is paid by whoever
+/// comes next; no job takes longer than its WCET for it.
+#[test]
+fn no_job_takes_longer_than_its_wcet_whatever_caches_cost() {
+    let mut random = Random::new(0x00dd_ba11_5eed_0022);
+    let (mut ran, mut jobs, mut near) = (0, 0, 0);
+    for round in 0..40 * POLICIES.len() {
+        let of = instance(&mut random, POLICIES[round % POLICIES.len()]);
+        let set = of.set();
+        let shape = dear(of.m, &mut random);
+        let accesses = set.timings().iter().map(|timing| {
+            let any = Any {
+                random: Random::new(random.bits()),
+                lines: 2 + random.below(8),
+                // So many that they fill the most of its WCET.
+                count: timing.wcet.nanos() / most(&shape).max(1),
+            };
+            Box::new(any) as Box<dyn Accesses>
+        });
+        let accesses = accesses.collect();
+        let mut cached = Cached::new(shape, 4096, &set, accesses, 1).unwrap();
+        let Ok(_) = run(&of, &mut cached) else {
+            continue;
+        };
+        ran += 1;
+        for (tally, timing) in cached.tallies().zip(set.timings()) {
+            assert!(tally.longest <= timing.wcet, "{tally:?} {timing:?} {of:?}");
+            jobs += tally.jobs;
+            near += u64::from(2 * tally.longest.nanos() > timing.wcet.nanos());
+        }
+    }
+    assert!(ran > 100 && jobs > 1000 && near > 20, "{ran} {jobs} {near}");
+}
+
+/// The most that an access waits on any processor.
+fn most(shape: &Shape) -> u64 {
+    let most = |cpu: &CpuId| Waits::most(shape, *cpu, true).unwrap().nanos();
+    shape.cpus.iter().map(most).max().unwrap()
+}
+
+/// One processor, two tasks that take turns: the L1 holds one line, the L2 two. Each job writes its
+/// line, which makes the other's leave the L1, changed.
+#[test]
+fn what_another_job_left_changed_is_paid_by_the_one_that_makes_it_leave() {
+    let price = |nanos| Some(Price::always(Duration::from_nanos(nanos)));
+    let mut platform = Platform::symmetric(1);
+    for level in 1..=2 {
+        platform.caches.push(Cache {
+            level,
+            kind: CacheKind::Unified,
+            size: Some(Bytes::new(64 * u64::from(level))),
+            ways: Some(u32::from(level)),
+            line: Some(64),
+            sets: Some(1),
+            shared_by: CpuSet::first(1),
+            strategy: Strategy {
+                fill: price(10 * u64::from(level)),
+                write_back: price(3),
+                ..Strategy::default()
+            },
+        });
+    }
+    let mut of = support_instance(1);
+    of.tasks.push(small(3, 10, 10, 0));
+    of.horizon = 30;
+    let set = of.set();
+    let written = |line| -> Box<dyn Accesses> {
+        Box::new(Written {
+            line,
+            kind: Kind::Write,
+        })
+    };
+    let shape = Shape::of(&platform).unwrap();
+    // One access waits at most for memory, one line from the L1 and two from the L2.
+    assert_eq!(most(&shape), 20 + 3 * 3);
+    let accesses = vec![written(0), written(1)];
+    let mut cached = Cached::new(shape, 4096, &set, accesses, 1).unwrap();
+    let (responses, _) = run(&of, &mut cached).unwrap();
+    let computing = 3 * UNIT - 29;
+    // From memory; with the other's line written back; then from the L2, with the same.
+    let first = [20, 13, 13].map(|waits| computing + waits);
+    let second = [23, 13, 13].map(|waits| computing + waits);
+    assert_eq!(responses.of[0], first);
+    let both: Vec<u64> = first.iter().zip(second).map(|(a, b)| a + b).collect();
+    assert_eq!(responses.of[1], both);
+}
+
+/// One line, once a job.
+struct Written {
+    line: u64,
+    kind: Kind,
+}
+
+impl Accesses for Written {
+    fn count(&self) -> u64 {
+        1
+    }
+    fn writes(&self) -> bool {
+        true
+    }
+    fn begin(&mut self, _number: u64) {}
+    fn next(&mut self) -> (u64, Kind) {
+        (self.line * 64, self.kind)
+    }
 }
 
 /// A task of 3 units in 10, and further ones, by fixed priorities in their order.

@@ -16,7 +16,7 @@
 
 use crate::scheduling::assignment_for;
 use crate::{On, provenance};
-use ::cache::{Case, Coloring, Memory, Pages, Shape, Timed};
+use ::cache::{Coloring, Hierarchy, Kind, Memory, Pages, Shape, Waits};
 use analyze::partition::Fit;
 use experiment::multicore::BEST_EFFORT;
 use experiment::multicore::sets::{self, Drawn, Scheduler};
@@ -118,6 +118,7 @@ pub fn run(options: &Options, watch: &dyn Watch) -> Result<Compared> {
     crate::workers()?;
     let platform = options.on.platform()?;
     let shape = Shape::of(&platform)?;
+    crate::note_free(&shape, watch);
     let page = cache::page_of(&platform);
     let lab = Lab {
         colors: shape.colors(page)?,
@@ -300,26 +301,25 @@ impl Lab<'_> {
         let lines = set.wss(id).map_or(0, Bytes::get) / u64::from(self.shape.line);
         let (warming, counted) = (16 * lines, 8 * lines);
         let pages = Pages::as_traced(self.page)?;
-        // Jobs pay for fills alone when they run (`simulate::cached`), and so does this.
-        let mut shape = self.shape.clone();
-        for part in &mut shape.parts {
-            (part.strategy.write_back, part.strategy.word) = (None, None);
-        }
-        let mut machine = Timed::new(&shape, shape.cpus[0], pages, 1)?;
+        let mut caches = Hierarchy::new(&self.shape, pages, 1)?;
+        let cpu = self.shape.cpus[0];
+        let (port, waits) = (
+            caches.port(cpu, Kind::Read)?,
+            Waits::of(&self.shape, cpu, false)?,
+        );
         accesses.begin(0);
-        let mut go = |count: u64, machine: &mut Timed| -> Result<()> {
-            for _ in 0..count {
-                let (address, kind) = accesses.next();
-                machine.access(kind, address, 1)?;
+        let mut waited = 0;
+        for number in 0..warming + counted {
+            let (address, kind) = accesses.next();
+            let before = caches.owed().pessimistic;
+            let outcome = caches.access(port, kind, address, 1)?;
+            if number >= warming {
+                let owed = caches.owed().pessimistic.saturating_sub(before);
+                waited += (waits.line(kind, outcome).pessimistic.saturating_add(owed)).nanos();
             }
-            Ok(())
-        };
-        go(warming, &mut machine)?;
-        let before = machine.elapsed(Case::Worst);
-        go(counted, &mut machine)?;
-        let waited = machine.elapsed(Case::Worst).saturating_sub(before);
+        }
         let access = self.options.access.nanos() as f64;
-        Ok(access + waited.nanos() as f64 / counted.max(1) as f64)
+        Ok(access + waited as f64 / counted.max(1) as f64)
     }
 
     /// One scenario; `None`: interrupted.
@@ -419,6 +419,7 @@ impl Observer for Ends {
 mod tests {
     use super::*;
     use crate::Choice;
+    use model::strategy::Price;
     use model::watch::Silent;
 
     fn options(wss: u64) -> Options {
@@ -460,19 +461,28 @@ mod tests {
         }
     }
 
-    /// Jobs have as many accesses as they can pay for: a price that no job pays changes nothing.
+    /// Jobs pay for all that they are given accesses for: alone, with S1, a job takes as long
+    /// whatever the caches cost.
     #[test]
-    fn what_jobs_do_not_pay_for_is_not_taken_from_them() {
-        let mut dear = model::Platform::builtin("i7-2600").unwrap();
-        for cache in &mut dear.caches {
-            cache.strategy.write_back =
-                Some(model::strategy::Price::always(Duration::from_micros(50)));
-        }
-        let of = |platform| {
-            let on = On::Platform(Choice::Value(platform));
-            run(&Options { on, ..options(32) }, &Silent).unwrap().rows
+    fn jobs_take_their_part_of_the_wcet_whatever_caches_cost() {
+        let of = |write_back: u64, intervention: u64| {
+            let mut priced = model::Platform::builtin("i7-2600").unwrap();
+            for cache in &mut priced.caches {
+                let price = |nanos| Some(Price::always(Duration::from_nanos(nanos)));
+                cache.strategy.write_back = price(write_back);
+                cache.strategy.intervention = price(intervention);
+            }
+            let on = On::Platform(Choice::Value(priced));
+            run(&Options { on, ..options(64) }, &Silent).unwrap().rows
         };
-        assert_eq!(of(dear), of(model::Platform::builtin("i7-2600").unwrap()));
+        let (free, dear, given) = (of(0, 0), of(50, 0), of(0, 400));
+        for ((free, dear), given) in free.iter().zip(&dear).zip(&given) {
+            let near = |a: u64, b: u64| a.abs_diff(b) < a / 50;
+            assert!(near(free.total[0], dear.total[0]), "{free:?} {dear:?}");
+            // With S1 no line is another task's; with S3 the generators' are.
+            assert_eq!(free.total[0], given.total[0]);
+            assert!(given.average > 1.5 * free.average, "{free:?} {given:?}");
+        }
     }
 
     #[test]

@@ -6,9 +6,8 @@
 //! one. Under load a polluter on every other processor, and on the job's own while that is away,
 //! changes line after line of an array that is larger than the largest cache, at the same time.
 //!
-//! A line that another processor behind a common cache has changed is written there before it is
-//! read: that costs an `intervention` of the first cache, or its `fill` where the platform has no
-//! price.
+//! What an access waits is told in `cache::waits`: a line that another processor behind a common
+//! cache has changed costs an `intervention`, a changed line that makes room a `write_back`.
 //!
 //! What the model leaves out: the bandwidth of buses that processors share, accesses that overlap,
 //! prefetchers and page translations.
@@ -138,6 +137,7 @@ pub fn measure(options: &Options, watch: &dyn Watch) -> Result<Modelled> {
     crate::workers()?;
     let platform = options.on.platform()?;
     let shape = Shape::of(&platform)?;
+    crate::note_free(&shape, watch);
     let known = Profile::builtin(&platform.name).ok();
     let sizes = sizes(options, &platform, known.as_ref())?;
     // Found out before minutes of work.

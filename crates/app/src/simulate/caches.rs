@@ -6,6 +6,7 @@
 //! use memory of their own, as successive frames of a video do (003 §3.2, assumption 1).
 
 use cache::{Kind, Shape};
+use model::watch::Watch;
 use model::{Bytes, Computation, Duration, Error, Platform, Result, TaskId, TaskSet, Workload};
 use policy::profiler::Estimate;
 use serde::Serialize;
@@ -121,10 +122,20 @@ impl Profiled {
 /// Caches that cannot be modelled, or have no prices; no passes; a program as a workload, whose
 /// accesses nobody knows; a walk without a working set size; a WCET that is too short for a job's
 /// accesses.
-pub fn cached(set: &TaskSet, platform: &Platform, how: Caches, seed: u64) -> Result<Cached> {
+pub fn cached(
+    set: &TaskSet,
+    platform: &Platform,
+    how: Caches,
+    seed: u64,
+    watch: &dyn Watch,
+) -> Result<Cached> {
     let shape = Shape::of(platform)?;
     let page = cache::page_of(platform);
-    in_shape(set, shape, page, how, seed)
+    let cached = in_shape(set, shape.clone(), page, how, seed)?;
+    if cached.writes() {
+        crate::note_free(&shape, watch);
+    }
+    Ok(cached)
 }
 
 /// The same in caches of this shape.
@@ -140,19 +151,13 @@ pub fn in_shape(set: &TaskSet, shape: Shape, page: u64, how: Caches, seed: u64) 
     let memory = Memory::of(set, page, u64::from(shape.line));
     let accesses = set.ids().map(|id| made(set, id, how, &memory, seed));
     let accesses = accesses.collect::<Result<Vec<_>>>()?;
-    let writes = accesses.iter().any(|made| made.1);
-    let accesses = accesses.into_iter().map(|made| made.0).collect();
-    let mut cached = match how.access {
-        None => Cached::new(shape, page, set, accesses, seed)?,
+    match how.access {
+        None => Cached::new(shape, page, set, accesses, seed),
         Some(access) => {
             let computing = computing(set, access, &accesses)?;
-            Cached::computing(shape, page, accesses, &computing, seed)?
+            Cached::computing(shape, page, accesses, &computing, seed)
         }
-    };
-    if !writes {
-        cached.reads_only();
     }
-    Ok(cached)
 }
 
 /// What jobs compute, by task: so long for each access; those without accesses their WCET.
@@ -217,18 +222,18 @@ fn memory_of(set: &TaskSet, id: TaskId) -> Bytes {
     }
 }
 
-/// The accesses of a task, and whether there are writes among them.
+/// The accesses of a task.
 fn made(
     set: &TaskSet,
     id: TaskId,
     how: Caches,
     memory: &Memory,
     seed: u64,
-) -> Result<(Box<dyn Accesses>, bool)> {
+) -> Result<Box<dyn Accesses>> {
     let refuse = |cause: &str, remedy: &str| Err(Error::new(cause).at(set.name(id)).remedy(remedy));
     let workload = set.details(id).and_then(|d| d.workload.as_ref());
     let (write_ratio, pattern) = match workload {
-        None | Some(Workload::Spin) => return Ok((Box::new(Computing), false)),
+        None | Some(Workload::Spin) => return Ok(Box::new(Computing)),
         Some(Workload::Walk {
             write_ratio,
             pattern,
@@ -237,7 +242,7 @@ fn made(
             let first = memory.first[id.index()];
             let stride = if how.fresh { memory.all } else { 0 };
             let computing = Recorded::of(*what, how.passes, At { first, stride });
-            return Ok((Box::new(computing), true));
+            return Ok(Box::new(computing));
         }
         Some(_) => {
             return refuse(
@@ -260,13 +265,14 @@ fn made(
         stride: if how.fresh { memory.all } else { 0 },
     };
     let walking = Walking {
+        writes: write_ratio > 0.0,
         count: u64::from(steps.lines()) * u64::from(how.passes),
         steps,
         start,
         here: at.first,
         at,
     };
-    Ok((Box::new(walking), write_ratio > 0.0))
+    Ok(Box::new(walking))
 }
 
 /// Jobs that only compute.
@@ -275,6 +281,9 @@ struct Computing;
 impl Accesses for Computing {
     fn count(&self) -> u64 {
         0
+    }
+    fn writes(&self) -> bool {
+        false
     }
     fn begin(&mut self, _number: u64) {}
     fn next(&mut self) -> (u64, Kind) {
@@ -346,6 +355,10 @@ impl Accesses for Recorded {
         self.touches.len() as u64 * self.passes
     }
 
+    fn writes(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, number: u64) {
         self.here = self.at.of(number);
         self.done = number.wrapping_mul(self.passes);
@@ -373,6 +386,7 @@ impl Accesses for Recorded {
 struct Walking {
     steps: Steps,
     count: u64,
+    writes: bool,
     start: u32,
     at: At,
     /// Where the working set of the present job lies.
@@ -382,6 +396,10 @@ struct Walking {
 impl Accesses for Walking {
     fn count(&self) -> u64 {
         self.count
+    }
+
+    fn writes(&self) -> bool {
+        self.writes
     }
 
     fn begin(&mut self, number: u64) {

@@ -259,7 +259,7 @@ pub fn simulate(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<S
         None => None,
         Some(how) => {
             options.fit_caches()?;
-            Some(caches::cached(set, &platform, how, options.seed)?)
+            Some(caches::cached(set, &platform, how, options.seed, watch)?)
         }
     };
     let assignment = how.assignment(0, how.policy(), set, &platform, &tasks.place)?;

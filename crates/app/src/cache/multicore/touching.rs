@@ -83,6 +83,10 @@ impl Accesses for Drawing {
         self.count
     }
 
+    fn writes(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, number: u64) {
         self.stream = Stream(Stream(self.seed ^ number).next());
         self.done = 0;
@@ -128,6 +132,10 @@ impl Going {
 impl Accesses for Going {
     fn count(&self) -> u64 {
         self.count
+    }
+
+    fn writes(&self) -> bool {
+        true
     }
 
     fn begin(&mut self, number: u64) {

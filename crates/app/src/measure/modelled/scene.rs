@@ -2,9 +2,9 @@
 //! the model.
 
 use super::{Options, Points, point};
-use cache::{Hierarchy, Kind, Pages, Port, Shape};
+use cache::{Hierarchy, Kind, Pages, Port, Shape, Waits};
 use model::watch::Watch;
-use model::{Bytes, CpuId, Error, Load, Platform, Result, Resumption};
+use model::{Bytes, CpuId, Load, Platform, Result, Resumption};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -35,10 +35,7 @@ pub(super) struct Scene<'a> {
 struct Cpu {
     id: CpuId,
     port: Port,
-    /// What an access waits by the number of caches that miss.
-    waits: Vec<u64>,
-    /// What it waits besides where another processor has changed its line.
-    intervention: u64,
+    waits: Waits,
     polluter: Option<Polluter>,
 }
 
@@ -76,8 +73,8 @@ impl<'a> Scene<'a> {
             Ok(Cpu {
                 id: *id,
                 port: caches.port(*id, Kind::Read)?,
-                waits: waits(platform, shape, *id)?,
-                intervention: intervention(shape, *id),
+                waits: Waits::of(shape, *id, false)
+                    .map_err(|e| e.at(format!("platform `{}`", platform.name)))?,
                 polluter: (load == Load::Load).then_some(Polluter {
                     first: begin + place as u64 * array,
                     lines: array / line,
@@ -191,41 +188,10 @@ impl<'a> Scene<'a> {
     /// A line is read and changed. Returns how long that waits.
     fn access(&mut self, place: usize, address: u64) -> Result<u64> {
         let cpu = &self.cpus[place];
+        let before = self.caches.owed().pessimistic;
         let outcome = self.caches.access(cpu.port, Kind::Modify, address, 4)?;
-        let missed = outcome.missed as usize;
-        // What came through memory waited for memory, whoever had it.
-        let is_shared = missed + 1 < cpu.waits.len();
-        let given = if outcome.given && is_shared {
-            cpu.intervention
-        } else {
-            0
-        };
-        Ok(cpu.waits[missed] + given)
+        let owed = self.caches.owed().pessimistic.saturating_sub(before);
+        let line = cpu.waits.line(Kind::Modify, outcome).pessimistic;
+        Ok(line.nanos() + owed.nanos())
     }
-}
-
-/// What it costs that a line was changed by a processor behind a common cache: it is written there
-/// before it is read. Where the platform has no price for it, a fill of the first cache.
-fn intervention(shape: &Shape, cpu: CpuId) -> u64 {
-    let first = shape.path(cpu, false).first().copied();
-    let price = first.and_then(|index| {
-        let strategy = shape.parts[index].strategy;
-        strategy.intervention.or(strategy.fill)
-    });
-    price.map_or(0, |price| price.pessimistic.nanos())
-}
-
-/// What an access waits by the number of caches that miss.
-fn waits(platform: &Platform, shape: &Shape, cpu: CpuId) -> Result<Vec<u64>> {
-    let mut waits = vec![0];
-    for index in shape.path(cpu, false) {
-        let part = &shape.parts[index];
-        let fill = part.strategy.fill.ok_or_else(|| {
-            Error::new(format!("the {} has no price `fill`", part.name))
-                .at(format!("platform `{}`", platform.name))
-                .remedy("choose `--platform xeon-l7455`, or add `fill` to a platform file")
-        })?;
-        waits.push(fill.pessimistic.nanos());
-    }
-    Ok(waits)
 }
