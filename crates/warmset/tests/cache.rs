@@ -354,6 +354,13 @@ fn what_caches_cannot_be_asked_with_is_refused_in_a_sentence() {
         let refused = called(dir.path(), &args).refusal();
         assert!(refused.contains(cause), "{args}: {refused}");
     }
+    // No schedule of the policy has such a group, whatever is asked of it.
+    for guarantee in ["--hard", "--soft"] {
+        let args = format!("check periods.toml --platform {shared} --policy ca-edf {guarantee}");
+        let judged = called(dir.path(), &args).with_status(1);
+        let told = judged.replace(['\n', ' '], "");
+        assert!(told.contains("severalperiods,10msand20ms"), "{told}");
+    }
 }
 
 /// What a journal has is not run again, and a line that was cut off is.

@@ -28,6 +28,11 @@ impl Question<'_> {
             (Way::Turns { .. } | Way::Slots { .. }, _) => (true, SHARED),
             (Way::Quanta(_), _) => (true, ANY),
         };
+        // First: what no schedule of the policy can have, whatever is asked of it.
+        let unfit = self.policy.info().unfit;
+        if let Some(why) = unfit(self.set, self.platform.usable().len()) {
+            return Some(why);
+        }
         if self.tests() == Tests::None {
             if !self.policy.is_soft_only() || self.policy.info().soft == Tests::None {
                 return Some(format!("no test for `{}` is known", self.policy));
@@ -39,10 +44,6 @@ impl Question<'_> {
             return Some(format!(
                 "{name} bounds tardiness, but does not promise that no deadline is missed; ask for soft real time"
             ));
-        }
-        let unfit = self.policy.info().unfit;
-        if let Some(why) = unfit(self.set, self.platform.usable().len()) {
-            return Some(why);
         }
         if let (true, Err(NotApplicable::ImplicitDeadlines(task))) =
             (implicit, implicit_deadlines(tasks))
