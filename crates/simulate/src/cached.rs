@@ -41,6 +41,8 @@ pub struct Tally {
     pub misses: u64,
     /// References and misses of the job with the highest miss rate.
     pub worst: (u64, u64),
+    /// The same of those that ended at [`Cached::count_from`] or later.
+    pub worst_counted: (u64, u64),
     /// What all of them executed.
     pub executed: Duration,
     /// What the longest job executed.
@@ -52,13 +54,17 @@ pub struct Tally {
 impl Tally {
     /// Misses by references; `None`: no access reached the cache.
     pub fn miss_rate(&self) -> Option<f64> {
-        (self.references > 0).then(|| self.misses as f64 / self.references as f64)
+        rate((self.references, self.misses))
     }
 
     /// That of the worst job.
     pub fn worst_rate(&self) -> Option<f64> {
-        let (references, misses) = self.worst;
-        (references > 0).then(|| misses as f64 / references as f64)
+        rate(self.worst)
+    }
+
+    /// And of those that ended at [`Cached::count_from`] or later.
+    pub fn worst_counted_rate(&self) -> Option<f64> {
+        rate(self.worst_counted)
     }
 
     /// Adds the jobs of another task of the same multithreaded task.
@@ -71,6 +77,7 @@ impl Tally {
         self.longest = self.longest.max(other.longest);
         self.longest_counted = self.longest_counted.max(other.longest_counted);
         self.worst = worse(self.worst, other.worst);
+        self.worst_counted = worse(self.worst_counted, other.worst_counted);
     }
 
     fn job(&mut self, job: &Progress, counted: bool) {
@@ -81,11 +88,18 @@ impl Tally {
         let spent = Duration::from_nanos(job.spent);
         self.executed = self.executed.saturating_add(spent);
         self.longest = self.longest.max(spent);
+        let rate = (job.references, job.misses);
         if counted {
             self.longest_counted = self.longest_counted.max(spent);
+            self.worst_counted = worse(self.worst_counted, rate);
         }
-        self.worst = worse(self.worst, (job.references, job.misses));
+        self.worst = worse(self.worst, rate);
     }
+}
+
+/// Misses by references, if there are any.
+fn rate((references, misses): (u64, u64)) -> Option<f64> {
+    (references > 0).then(|| misses as f64 / references as f64)
 }
 
 /// The one with the higher rate; one without references is none.
@@ -241,9 +255,15 @@ impl Cached {
         })
     }
 
-    /// Only jobs that end then or later count as the longest ([`Tally::longest_counted`]).
+    /// Only jobs that end then or later count in [`Tally::longest_counted`] and
+    /// [`Tally::worst_counted`].
     pub fn count_from(&mut self, since_start: Duration) {
         self.count_from = since_start.nanos();
+    }
+
+    /// The caches.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     /// Does any access write?

@@ -118,7 +118,6 @@ pub fn run(options: &Options, watch: &dyn Watch) -> Result<Compared> {
     crate::workers()?;
     let platform = options.on.platform()?;
     let shape = Shape::of(&platform)?;
-    crate::note_free(&shape, watch);
     let page = cache::page_of(&platform);
     let lab = Lab {
         colors: shape.colors(page)?,
@@ -153,6 +152,7 @@ pub fn run(options: &Options, watch: &dyn Watch) -> Result<Compared> {
     });
     let pairs: Vec<Option<Pair>> = ran.collect::<Result<_>>()?;
     watch.finish();
+    crate::note_free(&lab.shape, watch);
     let pairs: Vec<Pair> = pairs.into_iter().flatten().collect();
     Ok(Compared {
         platform: platform.name.clone(),

@@ -137,7 +137,6 @@ pub fn measure(options: &Options, watch: &dyn Watch) -> Result<Modelled> {
     crate::workers()?;
     let platform = options.on.platform()?;
     let shape = Shape::of(&platform)?;
-    crate::note_free(&shape, watch);
     let known = Profile::builtin(&platform.name).ok();
     let sizes = sizes(options, &platform, known.as_ref())?;
     // Found out before minutes of work.
@@ -158,6 +157,7 @@ pub fn measure(options: &Options, watch: &dyn Watch) -> Result<Modelled> {
     });
     let sampled: Vec<Option<(Load, Points)>> = sampled.collect::<Result<_>>()?;
     watch.finish();
+    crate::note_free(&shape, watch);
     let interrupted = sampled.iter().any(Option::is_none);
     let profile = profile(options, &platform, sampled.into_iter().flatten().collect())?;
     let profile_path = options.output.join(PROFILE);

@@ -6,7 +6,6 @@
 //! use memory of their own, as successive frames of a video do (003 §3.2, assumption 1).
 
 use cache::{Kind, Shape};
-use model::watch::Watch;
 use model::{Bytes, Computation, Duration, Error, Platform, Result, TaskId, TaskSet, Workload};
 use policy::profiler::Estimate;
 use serde::Serialize;
@@ -122,20 +121,10 @@ impl Profiled {
 /// Caches that cannot be modelled, or have no prices; no passes; a program as a workload, whose
 /// accesses nobody knows; a walk without a working set size; a WCET that is too short for a job's
 /// accesses.
-pub fn cached(
-    set: &TaskSet,
-    platform: &Platform,
-    how: Caches,
-    seed: u64,
-    watch: &dyn Watch,
-) -> Result<Cached> {
+pub fn cached(set: &TaskSet, platform: &Platform, how: Caches, seed: u64) -> Result<Cached> {
     let shape = Shape::of(platform)?;
     let page = cache::page_of(platform);
-    let cached = in_shape(set, shape.clone(), page, how, seed)?;
-    if cached.writes() {
-        crate::note_free(&shape, watch);
-    }
-    Ok(cached)
+    in_shape(set, shape, page, how, seed)
 }
 
 /// The same in caches of this shape.

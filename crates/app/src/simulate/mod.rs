@@ -259,7 +259,7 @@ pub fn simulate(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<S
         None => None,
         Some(how) => {
             options.fit_caches()?;
-            Some(caches::cached(set, &platform, how, options.seed, watch)?)
+            Some(caches::cached(set, &platform, how, options.seed)?)
         }
     };
     let assignment = how.assignment(0, how.policy(), set, &platform, &tasks.place)?;
@@ -299,6 +299,15 @@ pub fn simulate(tasks: &Tasks, options: &Options, watch: &dyn Watch) -> Result<S
         sink.finish()?.finish()?;
     }
     watch.finish();
+    if let Some(cached) = cached.as_ref().filter(|cached| cached.writes()) {
+        crate::note_free(cached.shape(), watch);
+    }
+    if options.caches.is_some_and(|how| !how.fresh) && !summary.profiled.is_empty() {
+        watch.note(
+            "working sets are found by misses, and jobs use memory that those before have left in \
+             the cache; with `--fresh` jobs of each number have memory of their own, as 003 assumes",
+        );
+    }
     let thrashed = thrashing.map(|t| t.told());
     let caches = cached.map_or_else(Vec::new, |c| TaskCaches::all(set, &c));
     let simulated = Simulated::of(policy, set, &platform, &summary, &watched.distributions);

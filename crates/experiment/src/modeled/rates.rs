@@ -32,8 +32,9 @@ pub struct Activations {
     pub most: f64,
     /// Their mean, likewise.
     pub mean: f64,
-    /// The share of those that lose at least 0.99 of what is lost after a whole flood.
-    pub worst: f64,
+    /// The share of those that lose at least 0.99 of what is lost after a whole flood; `None` where
+    /// that is below a hundredth of what one takes alone.
+    pub worst: Option<f64>,
     /// How many there were.
     pub number: u32,
 }
@@ -149,7 +150,7 @@ fn at(
     Ok(Some(Activations {
         most: ratio(took.iter().copied().max().unwrap_or(0) as f64),
         mean: ratio(took.iter().sum::<u64>() as f64 / number),
-        worst: f64::from(worst) / number,
+        worst: (lost_whole * 100 >= alone.nanos()).then(|| f64::from(worst) / number),
         number: took.len() as u32,
     }))
 }
@@ -213,7 +214,7 @@ mod tests {
                 ] {
                     let of = of[case].unwrap();
                     assert!((of.most - whole[case]).abs() < 1e-9, "{of:?} {whole:?}");
-                    assert!((of.worst - 1.0).abs() < 1e-9, "{of:?}");
+                    assert!((of.worst.unwrap() - 1.0).abs() < 1e-9, "{of:?}");
                 }
             }
         }
@@ -228,7 +229,7 @@ mod tests {
         let shares: Vec<f64> = row
             .rates
             .iter()
-            .map(|r| r.unpartitioned[0].unwrap().worst)
+            .map(|r| r.unpartitioned[0].unwrap().worst.unwrap())
             .collect();
         assert!(shares[0] > shares[1] && shares[1] > shares[2], "{shares:?}");
         for seen in &row.rates {
@@ -236,6 +237,17 @@ mod tests {
             assert!(of.most <= row.unpredictability.unpartitioned[0] + 1e-9);
             assert!(of.mean <= of.most && of.mean >= 1.0);
         }
+    }
+
+    /// In a partition the second level keeps the lines of a large filter, which the first misses in
+    /// any case: a flood costs next to nothing.
+    #[test]
+    fn where_a_flood_costs_nothing_no_activation_is_the_worst() {
+        let row = &rows(&[2048], &[12.5]).unwrap()[0];
+        let [apart, _] = row.rates[0].partitioned.map(Option::unwrap);
+        assert!(apart.most < 1.01 && apart.worst.is_none(), "{apart:?}");
+        let [all, _] = row.rates[0].unpartitioned.map(Option::unwrap);
+        assert_eq!(all.worst, Some(1.0));
     }
 
     /// 1024 coefficients take 153.6 us.

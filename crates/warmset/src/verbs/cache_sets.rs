@@ -99,12 +99,13 @@ fn compared(seen: &Compared, look: Look) -> String {
     text += &accuracy(seen).text(look);
     for (of, title) in [
         (
-            (|s: &sets::Summed| s.average) as fn(&sets::Summed) -> Change,
+            (|s: &sets::Summed| Some(s.average)) as fn(&sets::Summed) -> Option<Change>,
             "miss rate lower than under g-edf by",
         ),
-        (|s| s.worst, "that of the worst job"),
+        (|s| Some(s.worst), "that of the worst job"),
+        (|s| s.settled, "that of the worst job in the second half"),
     ] {
-        if !seen.changes.is_empty() {
+        if seen.changes.iter().any(|summed| of(summed).is_some()) {
             text += "\n";
             text += &changes(seen, title, of).text(look);
         }
@@ -153,13 +154,15 @@ fn accuracy(seen: &Compared) -> Table {
     table
 }
 
-fn changes(seen: &Compared, title: &str, of: fn(&sets::Summed) -> Change) -> Table {
+fn changes(seen: &Compared, title: &str, of: fn(&sets::Summed) -> Option<Change>) -> Table {
     let mut table = Table::new(1, 0);
     table.row([
         title, "tasks", "min", "mean", "max", "better", "same", "worse",
     ]);
     for row in &seen.changes {
-        let change = of(row);
+        let Some(change) = of(row) else {
+            continue;
+        };
         table.row([
             row.utilizations.to_owned(),
             row.mtts.to_string(),

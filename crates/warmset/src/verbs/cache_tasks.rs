@@ -148,7 +148,10 @@ fn at_rates(seen: &Ran, look: Look) -> String {
         table.row(std::iter::once("size".to_owned()).chain(rates));
         for row in &seen.rows {
             let cells = row.rates.iter().map(|rated| match of(rated) {
-                Some(of) => format!("{:.3} ({:.0} %)", of.most, of.worst * 100.0),
+                Some(of) => match of.worst {
+                    Some(worst) => format!("{:.3} ({:.0} %)", of.most, worst * 100.0),
+                    None => format!("{:.3}", of.most),
+                },
                 None => "takes longer".to_owned(),
             });
             table.row(std::iter::once(row.size.to_string()).chain(cells));

@@ -95,6 +95,10 @@ pub struct Mtt {
     pub ca_edf: Option<(f64, f64)>,
     /// The same under G-EDF.
     pub g_edf: Option<(f64, f64)>,
+    /// Of the worst job that ended in the second half, when most working sets are found: under the
+    /// cache-aware scheduler and under G-EDF. Journals from before that was counted have none.
+    #[serde(default)]
+    pub settled: Option<(f64, f64)>,
 }
 
 /// How late jobs were.
@@ -243,6 +247,7 @@ impl Lab<'_> {
             ..Caches::default()
         };
         let mut cached = caches::in_shape(set, shape, self.page, how, self.options.seed)?;
+        cached.count_from(Duration::from_nanos(self.options.horizon.nanos() / 2));
         let scheduling = Scheduling::of(policy)?;
         let plan = scheduling
             .policy()
@@ -331,6 +336,7 @@ fn mtts(set: &TaskSet, aware: &Simulated, plain: Option<&Simulated>) -> Vec<Mtt>
                 converged: found.converged,
                 ca_edf: None,
                 g_edf: None,
+                settled: None,
             };
             (mtt, Tally::default(), Tally::default())
         });
@@ -344,6 +350,7 @@ fn mtts(set: &TaskSet, aware: &Simulated, plain: Option<&Simulated>) -> Vec<Mtt>
         .map(|(mtt, ours, others)| Mtt {
             ca_edf: rates(&ours),
             g_edf: rates(&others),
+            settled: ours.worst_counted_rate().zip(others.worst_counted_rate()),
             ..mtt
         })
         .collect()

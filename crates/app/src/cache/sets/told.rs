@@ -61,6 +61,8 @@ pub struct Summed {
     pub average: Change,
     /// Of the worst job of each MTT (Fig. 6).
     pub worst: Change,
+    /// Of the worst one that ended in the second half; `None`: no such job is known.
+    pub settled: Option<Change>,
 }
 
 /// How much lower miss rates are than under G-EDF.
@@ -184,8 +186,9 @@ impl Summed {
         let rows = rows
             .iter()
             .filter(|row| row.distribution == distribution.name());
-        let rates = rows.flat_map(|row| &row.mtts);
-        let rates = rates.filter_map(|mtt| Some((mtt.g_edf?, mtt.ca_edf?)));
+        let mtts = rows.flat_map(|row| &row.mtts);
+        let settled: Vec<_> = mtts.clone().filter_map(|mtt| mtt.settled).collect();
+        let rates = mtts.filter_map(|mtt| Some((mtt.g_edf?, mtt.ca_edf?)));
         let rates: Vec<_> = rates.collect();
         (!rates.is_empty()).then(|| Summed {
             distribution: distribution.name(),
@@ -193,6 +196,8 @@ impl Summed {
             mtts: rates.len() as u64,
             average: Change::of(rates.iter().map(|(g, ca)| g.0 - ca.0)),
             worst: Change::of(rates.iter().map(|(g, ca)| g.1 - ca.1)),
+            settled: (!settled.is_empty())
+                .then(|| Change::of(settled.iter().map(|(ca, g)| g - ca))),
         })
     }
 }
