@@ -193,6 +193,7 @@ mod tests {
             converged: true,
             ca_edf: Some((0.5 - decrease, 0.5)),
             g_edf: (!sequential).then_some((0.5, 0.5)),
+            settled: None,
         };
         Row {
             distribution: "heavy".to_owned(),
