@@ -115,14 +115,18 @@ fn a_job_takes_what_its_accesses_wait_and_what_is_left_of_its_wcet() {
     let mut of = support_instance(1);
     of.horizon = 30;
     let mut cached = cached(&of, [2, 5, 7], 5, 10);
+    cached.count_from(units(10));
     let (responses, _) = run(&of, &mut cached).unwrap();
     let computing = 3 * UNIT - 10 * 7;
     assert_eq!(responses.of[0], [computing + 35, computing, computing]);
     let tally = cached.tallies().next().unwrap();
     assert_eq!((tally.jobs, tally.accesses), (3, 30));
     assert_eq!((tally.references, tally.misses), (5, 5));
-    assert_eq!(tally.worst, (5, 5));
+    assert_eq!((tally.worst, tally.worst_rate()), ((5, 5), Some(1.0)));
     assert_eq!(tally.longest.nanos(), computing + 35);
+    // The first job was over before.
+    assert_eq!(tally.worst_counted_rate(), None);
+    assert_eq!(tally.longest_counted.nanos(), computing);
 }
 
 /// Two tasks that walk more than the first cache holds and preempt each other on one processor: what
