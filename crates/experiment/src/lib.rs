@@ -3,9 +3,9 @@
 //!
 //! [`short`] are short tasks that are activated after a flood of the cache, [`slices`] a long one
 //! that is interrupted, [`combined`] both at once; [`modeled`] has all three in a model of 001's
-//! machines. [`prepared`] is what they stand on: colors and memory of them; [`flood`] is the
-//! flooder. [`multicore`] are periodic tasks on all processors, on the engine in real time.
-//! [`overheads`] is what scheduling costs there.
+//! machines; [`task`] names the short ones for both. [`prepared`] is what they stand on: colors and
+//! memory of them; [`flood`] is the flooder. [`multicore`] are periodic tasks on all processors, on
+//! the engine in real time. [`overheads`] is what scheduling costs there.
 
 #![forbid(unsafe_code)]
 
@@ -18,3 +18,4 @@ pub mod prepared;
 pub mod scheduled;
 pub mod short;
 pub mod slices;
+pub mod task;

@@ -23,33 +23,10 @@ use model::{Bytes, Duration, Error, Result};
 use partition::Colors;
 use serde::Serialize;
 
+pub use crate::task::Task;
+
 mod measuring;
 use measuring::measure;
-
-/// What is activated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Task {
-    /// A digital filter of n coefficients (001 §5.2).
-    Filter,
-    /// A discrete cosine transform of n points.
-    Cosine,
-    /// A fast Fourier transform of n points.
-    Fourier,
-}
-
-impl Task {
-    /// The memory that it needs at a size.
-    pub fn wss(self, size: usize) -> Bytes {
-        let bytes = match self {
-            // Words of four bytes, as in the paper.
-            Task::Filter => workload::filter::words(size) * size_of::<f32>(),
-            Task::Cosine => workload::cosine::doubles(size) * size_of::<f64>(),
-            Task::Fourier => workload::fourier::doubles(size) * size_of::<f64>(),
-        };
-        Bytes::new(bytes as u64)
-    }
-}
 
 /// Sizes as in Fig. 4 of 001: from 4 to 8192.
 pub const SIZES: [usize; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];

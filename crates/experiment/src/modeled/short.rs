@@ -16,17 +16,7 @@ use serde::Serialize;
 use workload::memory::Recorder;
 use workload::{cosine, filter, fourier};
 
-/// What is run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Task {
-    /// A digital filter of n coefficients, with words of 4 bytes (001 §5.2).
-    Filter,
-    /// A discrete cosine transform of n doubles (001 §5.3).
-    Cosine,
-    /// A fast Fourier transform of n complex points, of two doubles each (001 §5.3).
-    Fourier,
-}
+pub use crate::task::Task;
 
 /// How it is run.
 #[derive(Clone, Debug)]
@@ -59,32 +49,6 @@ impl Task {
         match self {
             Task::Filter => Duration::from_nanos(150),
             Task::Cosine | Task::Fourier => Duration::from_nanos(75),
-        }
-    }
-
-    /// The word of the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Task::Filter => "filter",
-            Task::Cosine => "cosine",
-            Task::Fourier => "fourier",
-        }
-    }
-
-    /// Bytes of a word.
-    const fn word(self) -> u32 {
-        match self {
-            Task::Filter => 4,
-            Task::Cosine | Task::Fourier => 8,
-        }
-    }
-
-    /// Words of its data.
-    fn words(self, size: usize) -> usize {
-        match self {
-            Task::Filter => filter::words(size),
-            Task::Cosine => cosine::doubles(size),
-            Task::Fourier => fourier::doubles(size),
         }
     }
 
