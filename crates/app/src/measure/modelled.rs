@@ -328,19 +328,21 @@ fn point(wss: Bytes, samples: &[i64]) -> Option<CpmdPoint> {
 mod tests {
     use super::*;
     use crate::Choice;
+    use model::strategy::Price;
     use model::watch::Silent;
 
     fn measured(wss: &[u64], loads: &[Load]) -> Modelled {
+        on(Platform::builtin("xeon-l7455").unwrap(), wss, loads)
+    }
+
+    fn on(platform: Platform, wss: &[u64], loads: &[Load]) -> Modelled {
         let dir = tempfile::tempdir().unwrap();
         let options = Options {
             wss: wss.iter().map(|kib| Bytes::from_kib(*kib)).collect(),
             samples: 3,
             max_preemption: Duration::from_micros(300),
             loads: loads.to_vec(),
-            ..Options::new(
-                On::Platform(Choice::Named("xeon-l7455".to_owned())),
-                dir.path().to_owned(),
-            )
+            ..Options::new(On::Platform(Choice::Value(platform)), dir.path().to_owned())
         };
         let seen = measure(&options, &Silent).unwrap();
         assert!(dir.path().join(PICTURE).exists());
@@ -400,6 +402,24 @@ mod tests {
         let seen = measured(&[4], &[Load::Idle, Load::Load]);
         let under_load = mean(&seen, Resumption::Preemption, Load::Load, 4);
         assert!(under_load > mean(&seen, Resumption::Preemption, Load::Idle, 4));
+    }
+
+    /// What the polluter has changed leaves the L1 for the 64 lines of the job, in two samples of
+    /// three: one preemption is too short for that.
+    #[test]
+    fn lines_that_polluters_have_changed_are_written_back_at_their_price() {
+        let preempted = |write_back: u64| {
+            let mut platform = Platform::builtin("xeon-l7455").unwrap();
+            for cache in platform.caches.iter_mut().filter(|cache| cache.level == 1) {
+                let price = Price::always(Duration::from_nanos(write_back));
+                cache.strategy.write_back = Some(price);
+            }
+            let seen = on(platform, &[4], &[Load::Load]);
+            mean(&seen, Resumption::Preemption, Load::Load, 4)
+        };
+        let (free, dear) = (preempted(0), preempted(100));
+        let more = dear - free;
+        assert!((64 * 65..=64 * 67).contains(&more), "{free} {dear}");
     }
 
     #[test]
