@@ -173,6 +173,12 @@ impl Arrays {
         self.narrow.prefetch(set);
     }
 
+    /// Fetches all of a set likewise.
+    #[inline(always)]
+    pub(crate) fn prefetch_whole(&self, set: Found) {
+        self.narrow.prefetch_whole(set);
+    }
+
     /// Is a line there, likewise? Nothing changes.
     #[inline(always)]
     pub(crate) fn has(&self, set: Found, wanted: Wanted) -> bool {

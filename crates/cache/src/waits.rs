@@ -23,9 +23,13 @@ use model::{CpuId, Duration, Error, Result};
 /// What accesses of one processor wait.
 #[derive(Clone, Debug)]
 pub struct Waits {
-    /// By the number of caches that missed: accesses that read, and those that only write.
-    lines: [Vec<Price>; 2],
-    intervention: Price,
+    /// By the number of caches that missed, and by [`way`].
+    lines: Vec<[Price; 4]>,
+}
+
+/// Accesses that read or only write, to a line of memory's or another processor's.
+const fn way(writes: bool, given: bool) -> usize {
+    2 * writes as usize + given as usize
 }
 
 impl Waits {
@@ -36,10 +40,17 @@ impl Waits {
     pub fn of(shape: &Shape, cpu: CpuId, instructions: bool) -> Result<Self> {
         let path = path(shape, cpu, instructions);
         let first = path.first().map(|part| part.strategy);
-        let hit = first.and_then(|strategy| strategy.hit).unwrap_or_default();
-        let mut lines = [vec![hit], vec![hit]];
+        let intervention = first.and_then(|strategy| strategy.intervention);
+        let (mut read, mut written) = (Price::default(), Price::default());
         let mut fetches = false;
-        for part in path {
+        if let Some(hit) = first.and_then(|strategy| strategy.hit) {
+            (read, written) = (hit, hit);
+        }
+        let mut lines = Vec::new();
+        for part in &path {
+            // A cache of the way serves these.
+            let given = intervention.unwrap_or_default();
+            lines.push([read, read.and(given), written, written.and(given)]);
             let fill = part.strategy.fill.ok_or_else(|| {
                 Error::new(format!("the {} has no price `fill`", part.name)).remedy(
                     "add `fill` to each cache of a platform file, or choose a built-in platform, \
@@ -47,27 +58,17 @@ impl Waits {
                 )
             })?;
             fetches |= part.allocate;
-            lines[0].push(fill);
-            lines[1].push(if fetches { fill } else { Price::default() });
+            (read, written) = (fill, if fetches { fill } else { Price::default() });
         }
-        let intervention = first.and_then(|strategy| strategy.intervention);
-        Ok(Waits {
-            lines,
-            intervention: intervention.unwrap_or_default(),
-        })
+        lines.push([read, read, written, written]);
+        Ok(Waits { lines })
     }
 
     /// What an access waits for its line, by what came of it; beside what is owed.
     #[inline]
     pub fn line(&self, kind: Kind, outcome: Outcome) -> Price {
-        let lines = &self.lines[usize::from(kind == Kind::Write)];
-        let missed = outcome.missed as usize;
-        let line = lines.get(missed).or(lines.last()).copied();
-        let line = line.unwrap_or_default();
-        match outcome.given && missed + 1 < lines.len() {
-            true => line.and(self.intervention),
-            false => line,
-        }
+        let way = way(kind == Kind::Write, outcome.given);
+        self.lines[outcome.missed as usize][way]
     }
 
     /// What can happen in these caches and has no price, in words such as "`write_back` of L2".

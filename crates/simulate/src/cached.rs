@@ -147,6 +147,8 @@ struct Task {
 struct Processor {
     port: Port,
     waits: Waits,
+    /// Of them those of accesses that read what nobody changes, by the number of caches that miss.
+    reads: Vec<u64>,
     levels: u32,
 }
 
@@ -156,6 +158,7 @@ pub struct Cached {
     caches: Hierarchy,
     /// Of what the caches say that is owed, so much has been paid.
     paid: u64,
+    writes: bool,
     tasks: Vec<Task>,
     processors: Vec<Processor>,
     /// By processor: the task that runs there, and until when its last access takes; `u64::MAX`:
@@ -220,7 +223,8 @@ impl Cached {
         seed: u64,
     ) -> Result<Self> {
         let mut caches = Hierarchy::new(&shape, Pages::as_traced(page)?, seed)?;
-        if !writes(&accesses) {
+        let writes = writes(&accesses);
+        if !writes {
             caches.reads_only();
         }
         for cpu in &shape.cpus {
@@ -245,6 +249,7 @@ impl Cached {
             shape,
             caches,
             paid: 0,
+            writes,
             tasks,
             processors: Vec::new(),
             running: Vec::new(),
@@ -268,7 +273,7 @@ impl Cached {
 
     /// Does any access write?
     pub fn writes(&self) -> bool {
-        self.tasks.iter().any(|task| task.accesses.writes())
+        self.writes
     }
 
     /// What the caches did for each task.
@@ -311,10 +316,13 @@ impl Cached {
         job.references += u64::from(outcome.reached == here.levels);
         job.misses += u64::from(outcome.missed == here.levels);
         job.due += task.part;
-        let owed = self.caches.owed().pessimistic.nanos();
-        let waits = here.waits.line(kind, outcome).pessimistic.nanos();
-        let mut takes = task.each + waits + (owed - self.paid);
-        self.paid = owed;
+        let mut takes = task.each + here.reads[outcome.missed as usize];
+        if self.writes {
+            let owed = self.caches.owed().pessimistic.nanos();
+            let waits = here.waits.line(kind, outcome).pessimistic.nanos();
+            takes = task.each + waits + (owed - self.paid);
+            self.paid = owed;
+        }
         if job.due >= task.count {
             job.due -= task.count;
             takes += 1;
@@ -350,10 +358,20 @@ impl Pace for Cached {
 
     fn begin(&mut self, processors: &[CpuId]) -> Result<()> {
         let made = processors.iter().map(|cpu| {
+            let waits = Waits::of(&self.shape, *cpu, false)?;
+            let levels = self.shape.path(*cpu, false).len() as u32;
+            let read = |missed| {
+                let outcome = Outcome {
+                    missed,
+                    ..Outcome::default()
+                };
+                waits.line(Kind::Read, outcome).pessimistic.nanos()
+            };
             Ok(Processor {
                 port: self.caches.port(*cpu, Kind::Read)?,
-                levels: self.shape.path(*cpu, false).len() as u32,
-                waits: Waits::of(&self.shape, *cpu, false)?,
+                reads: (0..=levels).map(read).collect(),
+                levels,
+                waits,
             })
         });
         self.processors = made.collect::<Result<_>>()?;

@@ -104,6 +104,17 @@ impl Narrow {
         bytes::prefetch(&self.sets[set.0]);
     }
 
+    /// Fetches all of a set likewise.
+    #[inline(always)]
+    pub(super) fn prefetch_whole(&self, set: Found) {
+        let set = &self.sets[set.0];
+        bytes::prefetch(set);
+        // Where the other two lines of 64 bytes begin.
+        for way in [5, 13] {
+            bytes::prefetch(&set.entries[way]);
+        }
+    }
+
     /// The way of a line.
     #[inline(always)]
     pub(super) fn find(&self, set: Found, wanted: Wanted) -> Option<usize> {

@@ -211,15 +211,11 @@ impl Hierarchy {
     #[inline]
     pub fn expect(&self, port: Port, address: u64) {
         if self.as_traced {
-            self.prefetch_sets(port, Wanted::new(address >> self.bits));
-        }
-    }
-
-    /// Fetches the sets of a line in all caches of a path but the first, which is small.
-    #[inline(always)]
-    fn prefetch_sets(&self, port: Port, wanted: Wanted) {
-        for place in self.paths[port.0].places.iter().skip(1) {
-            self.arrays.prefetch(place.of(wanted));
+            // All of the sets, but in the first cache, which is small.
+            let wanted = Wanted::new(address >> self.bits);
+            for place in self.paths[port.0].places.iter().skip(1) {
+                self.arrays.prefetch_whole(place.of(wanted));
+            }
         }
     }
 
