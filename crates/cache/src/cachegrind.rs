@@ -83,13 +83,16 @@ impl Cachegrind {
         let column = kind.column();
         let mut outcome = Outcome {
             reached: 1,
-            missed: 0,
+            misses: 0,
+            fetched: 0,
             given: false,
         };
         if self.misses(first, lines, column) {
+            let last = u32::from(self.misses(LAST, lines, column));
             outcome = Outcome {
                 reached: 2,
-                missed: 1 + u32::from(self.misses(LAST, lines, column)),
+                misses: 1 | last << 1,
+                fetched: 1 + last,
                 given: false,
             };
         }

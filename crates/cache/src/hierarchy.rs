@@ -81,6 +81,8 @@ struct Path {
 struct Reached {
     asked: u32,
     missed: u32,
+    /// How many caches a line was fetched past.
+    fetched: u32,
     /// A line came from another processor that had changed it.
     given: bool,
 }
@@ -119,8 +121,12 @@ pub struct Hierarchy {
 pub struct Outcome {
     /// How many levels of its processor it reached: 1 if the first served it.
     pub reached: u32,
-    /// How many of them, from the first on, missed a line of it.
-    pub missed: u32,
+    /// Which of them missed a line of it, by the bits from the lowest on: a write can find its line
+    /// in one that writes through, and miss it in the next.
+    pub misses: u32,
+    /// How many of them a line was fetched past: it came from the next one, or from memory. Zero: no
+    /// line was fetched.
+    pub fetched: u32,
     /// Another processor had changed a line of it, and gave that.
     pub given: bool,
 }
@@ -129,9 +135,16 @@ impl Outcome {
     /// The first level served it.
     const SERVED: Outcome = Outcome {
         reached: 1,
-        missed: 0,
+        misses: 0,
+        fetched: 0,
         given: false,
     };
+
+    /// Did the level at this place on the way, the first at 0, miss a line?
+    #[inline(always)]
+    pub const fn missed(self, depth: u32) -> bool {
+        self.misses >> depth & 1 == 1
+    }
 }
 
 impl Hierarchy {
@@ -269,6 +282,7 @@ impl Hierarchy {
         let Reached {
             asked,
             missed,
+            fetched,
             given,
         } = self.reached;
         self.prefetch_pending(port.0);
@@ -279,8 +293,9 @@ impl Hierarchy {
             counts.misses[column] += u64::from(missed >> depth & 1);
         }
         Ok(Outcome {
-            reached: asked.trailing_ones(),
-            missed: missed.trailing_ones(),
+            reached: u32::BITS - asked.leading_zeros(),
+            misses: missed,
+            fetched,
             given,
         })
     }

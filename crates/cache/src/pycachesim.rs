@@ -142,7 +142,8 @@ impl Pycachesim {
                 continue;
             }
             one.counts.misses[1] += 1;
-            self.outcome.missed = self.outcome.missed.max(depth);
+            self.outcome.misses |= 1 << (depth - 1);
+            self.outcome.fetched = self.outcome.fetched.max(depth);
             if let Some(next) = one.next {
                 self.load(next, line..=line, depth + 1);
             }

@@ -255,6 +255,15 @@ impl Shape {
         Ok(())
     }
 
+    /// The same caches for accesses whose hits in the first one are part of their computing.
+    #[must_use]
+    pub fn without_hits(mut self) -> Self {
+        for part in &mut self.parts {
+            part.strategy.hit = None;
+        }
+        self
+    }
+
     /// The caches that serve a processor's instructions, or its data, from the nearest outwards.
     pub fn path(&self, cpu: CpuId, instructions: bool) -> Vec<usize> {
         let unwanted = match instructions {

@@ -81,6 +81,9 @@ enum Engine {
 struct Port {
     cpu: CpuId,
     levels: [Vec<usize>; 2],
+    /// Whose `fill` is what comes from behind each of them: of Cachegrind's first one it is that of
+    /// the cache before the last, where there are more.
+    charged: [Vec<usize>; 2],
     tlbs: Option<[Tlb; 2]>,
     used: bool,
 }
@@ -144,9 +147,17 @@ impl Simulation {
                 _ => path,
             }
         };
+        let charged = |cpu: CpuId, instructions: bool| {
+            let path = shape.path(cpu, instructions);
+            match (rules, &path[..]) {
+                (Rules::Cachegrind, [.., before, last]) => vec![*before, *last],
+                _ => path,
+            }
+        };
         let ports = shape.cpus.iter().map(|cpu| Port {
             cpu: *cpu,
             levels: [levels(*cpu, false), levels(*cpu, true)],
+            charged: [charged(*cpu, false), charged(*cpu, true)],
             tlbs: None,
             used: false,
         });
@@ -204,7 +215,7 @@ impl Simulation {
             self.translate(place, access);
         }
         let instructions = usize::from(kind == Kind::Instruction);
-        if outcome.missed == 0 && outcome.reached == 1 {
+        if outcome.misses == 0 && outcome.reached == 1 {
             let first = self.ports[place].levels[instructions].first();
             if let Some(first) = first {
                 self.served[*first] += 1;
@@ -229,27 +240,30 @@ impl Simulation {
     /// Books an access that went beyond the first cache.
     fn beyond(&mut self, place: usize, kind: Kind, address: u64, outcome: Outcome) -> Result<()> {
         let colored = self.colored.as_ref();
-        let levels = &self.ports[place].levels[usize::from(kind == Kind::Instruction)];
-        // A write that is not fetched anywhere waits for no line.
-        let mut missed = levels.iter().take(outcome.missed as usize);
-        let waits = kind != Kind::Write || missed.any(|part| self.shape.parts[*part].allocate);
+        let instructions = usize::from(kind == Kind::Instruction);
+        let levels = &self.ports[place].levels[instructions];
+        let charged = &self.ports[place].charged[instructions];
+        match (outcome.fetched.checked_sub(1), levels.first()) {
+            (Some(past), _) => self.outermost[charged[past as usize]] += 1,
+            // A write that its first cache has, and passes on.
+            (None, Some(first)) if !outcome.missed(0) => self.served[*first] += 1,
+            (None, _) => {}
+        }
         if let Some(first) = levels.first()
             && outcome.given
-            && (outcome.missed as usize) < levels.len()
+            && (outcome.fetched as usize) < levels.len()
         {
             self.given[*first] += 1;
         }
         let mut color = None;
         for (depth, part) in (0..).zip(levels) {
-            if outcome.missed > depth {
+            let missed = outcome.missed(depth);
+            if missed {
                 self.windows.missed(*part);
-            }
-            if waits && outcome.missed == depth + 1 {
-                self.outermost[*part] += 1;
             }
             let is_colored = || colored.is_some_and(|colors| colors.is_counted[*part]);
             if outcome.reached > depth && is_colored() {
-                color = Some(outcome.missed > depth);
+                color = Some(missed);
             }
         }
         match color {
@@ -396,11 +410,14 @@ impl Simulation {
                 }
             }
         }
-        if let Some(price) = self.tlb.and_then(tlb::Size::miss) {
-            let misses = self
-                .tlbs()
-                .flat_map(|(_, both)| both.iter().map(|tlb| tlb.misses));
-            pay(price, misses.sum());
+        let untranslated = self.tlbs().flat_map(|(_, both)| both);
+        let untranslated: u64 = untranslated.map(|tlb| tlb.misses).sum();
+        match self.tlb.and_then(tlb::Size::miss) {
+            Some(price) => pay(price, untranslated),
+            None if untranslated > 0 => {
+                unpriced.push(format!("{untranslated} × `miss` of the TLB"));
+            }
+            None => {}
         }
         let [optimistic, pessimistic] =
             sums.map(|sum| Duration::from_nanos(u64::try_from(sum).unwrap_or(u64::MAX)));

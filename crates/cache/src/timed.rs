@@ -86,11 +86,11 @@ impl Timed {
     pub fn access(&mut self, kind: Kind, address: u64, size: u32) -> Result<()> {
         let way = usize::from(kind == Kind::Instruction);
         let outcome = self.caches.access(self.ports[way], kind, address, size)?;
-        if outcome.missed > 0 {
-            self.pay(self.waits[way].line(kind, outcome));
+        if outcome.fetched > 0 {
+            self.pay(self.waits[way].line(outcome));
         }
-        if outcome.reached > 1 || outcome.missed > 0 {
-            let (owed, paid) = (self.caches.owed(), self.paid);
+        let (owed, paid) = (self.caches.owed(), self.paid);
+        if owed != paid {
             self.paid = owed;
             self.pay(Price {
                 optimistic: owed.optimistic.saturating_sub(paid.optimistic),
@@ -191,6 +191,23 @@ mod tests {
         let first = 60;
         assert!(best >= 4 * fill[0] && best <= 4 * fill[0] + first, "{best}");
         assert!(worst > 4 * fill[1], "{worst}");
+    }
+
+    /// A single level that writes through: every write pays its word, what others write nothing.
+    #[test]
+    fn a_word_that_is_written_through_is_paid_where_one_level_is_all() {
+        let mut platform = Platform::builtin("i486").unwrap();
+        platform.caches.retain(|cache| cache.level == 1);
+        platform.caches[0].strategy.word = Some(Price::always(Duration::from_nanos(7)));
+        let shape = Shape::of(&platform).unwrap();
+        let mut timed = Timed::new(&shape, CpuId(0), Pages::as_traced(4096).unwrap(), 1).unwrap();
+        timed.access(Kind::Read, 0, 4).unwrap();
+        timed
+            .aside(|caches, [data, _]| caches.access(data, Kind::Write, 64, 4).map(drop))
+            .unwrap();
+        timed.access(Kind::Write, 0, 4).unwrap();
+        timed.access(Kind::Write, 4096, 4).unwrap();
+        assert_eq!(nanos(&timed), [116 + 14, 291 + 14]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What an access waits for the caches, by the prices of the platform.
 //!
-//! - One that misses waits the `fill` of the outermost cache that missed, one that the first cache
-//!   serves its `hit`, where that has a price; a write that no cache fetches waits for no line.
+//! - One whose line is fetched waits the `fill` of the outermost cache that it is fetched into, one
+//!   that the first cache serves its `hit`, where that has a price; a write that no cache fetches
+//!   waits for no line.
 //! - A line that another processor had changed, and that a common cache gave, costs the
 //!   `intervention` of the first cache of the processor that asks. What came through memory waited
 //!   for memory, whoever had it.
@@ -14,67 +15,67 @@
 //!
 //! [`Hierarchy::owed`]: crate::Hierarchy::owed
 
-use crate::access::Kind;
 use crate::hierarchy::Outcome;
 use crate::shape::{Part, Shape};
 use model::strategy::{Inclusion, Price, Writing};
-use model::{CpuId, Duration, Error, Result};
+use model::{CacheKind, CpuId, Duration, Error, Result};
 
 /// What accesses of one processor wait.
 #[derive(Clone, Debug)]
 pub struct Waits {
-    /// By the number of caches that missed, and by [`way`].
-    lines: Vec<[Price; 4]>,
-}
-
-/// Accesses that read or only write, to a line of memory's or another processor's.
-const fn way(writes: bool, given: bool) -> usize {
-    2 * writes as usize + given as usize
+    /// By the number of caches that a line was fetched past, and whether another processor gave it.
+    lines: Vec<[Price; 2]>,
 }
 
 impl Waits {
     /// Those to data of a processor, or to instructions.
     ///
     /// # Errors
-    /// A cache has no price `fill`.
+    /// It has no cache for them; a cache has no price `fill`.
     pub fn of(shape: &Shape, cpu: CpuId, instructions: bool) -> Result<Self> {
         let path = path(shape, cpu, instructions);
-        let first = path.first().map(|part| part.strategy);
-        let intervention = first.and_then(|strategy| strategy.intervention);
-        let (mut read, mut written) = (Price::default(), Price::default());
-        let mut fetches = false;
-        if let Some(hit) = first.and_then(|strategy| strategy.hit) {
-            (read, written) = (hit, hit);
-        }
+        let Some(first) = path.first().map(|part| part.strategy) else {
+            let what = if instructions { "instructions" } else { "data" };
+            return Err(
+                Error::new(format!("processor {cpu} has no cache for {what}"))
+                    .remedy("describe one: what it waits for is the price of a cache"),
+            );
+        };
+        let given = first.intervention.unwrap_or_default();
+        let mut line = first.hit.unwrap_or_default();
         let mut lines = Vec::new();
-        for part in &path {
-            // A cache of the way serves these.
-            let given = intervention.unwrap_or_default();
-            lines.push([read, read.and(given), written, written.and(given)]);
-            let fill = part.strategy.fill.ok_or_else(|| {
+        for part in path {
+            // A cache of the way serves it.
+            lines.push([line, line.and(given)]);
+            line = part.strategy.fill.ok_or_else(|| {
                 Error::new(format!("the {} has no price `fill`", part.name)).remedy(
                     "add `fill` to each cache of a platform file, or choose a built-in platform, \
                      such as `--platform core-i7`",
                 )
             })?;
-            fetches |= part.allocate;
-            (read, written) = (fill, if fetches { fill } else { Price::default() });
         }
-        lines.push([read, read, written, written]);
+        lines.push([line, line]);
         Ok(Waits { lines })
     }
 
     /// What an access waits for its line, by what came of it; beside what is owed.
     #[inline]
-    pub fn line(&self, kind: Kind, outcome: Outcome) -> Price {
-        let way = way(kind == Kind::Write, outcome.given);
-        self.lines[outcome.missed as usize][way]
+    pub fn line(&self, outcome: Outcome) -> Price {
+        // A write that the first cache misses, and nobody fetches, is no hit there.
+        match outcome.fetched == 0 && outcome.missed(0) {
+            true => Price::default(),
+            false => self.lines[outcome.fetched as usize][usize::from(outcome.given)],
+        }
     }
 
     /// What can happen in these caches and has no price, in words such as "`write_back` of L2".
     pub fn unpriced(shape: &Shape) -> Vec<String> {
         let mut all = Vec::new();
-        for part in &shape.parts {
+        for part in shape
+            .parts
+            .iter()
+            .filter(|part| part.kind != CacheKind::Instruction)
+        {
             let strategy = part.strategy;
             let is_first = part.level == shape.parts[0].level;
             let backs = part.write == Writing::Back;
@@ -111,13 +112,10 @@ impl Waits {
         let waits = Waits::of(shape, cpu, false)?;
         let path = path(shape, cpu, false);
         let mut line = 0;
-        for missed in 0..=path.len() {
-            let outcome = Outcome {
-                reached: path.len().min(missed + 1) as u32,
-                missed: missed as u32,
-                given: writes && shape.parts.len() > path.len(),
-            };
-            line = line.max(waits.line(Kind::Read, outcome).pessimistic.nanos());
+        for [own, given] in waits.lines {
+            let is_given = writes && shape.parts.len() > path.len();
+            let price = if is_given { given } else { own };
+            line = line.max(price.pessimistic.nanos());
         }
         if !writes {
             return Ok(Duration::from_nanos(line));

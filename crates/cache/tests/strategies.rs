@@ -145,6 +145,44 @@ fn what_accesses_wait_is_added_up_by_the_outermost_miss() {
     assert_eq!(model.memory().unwrap().lines_written, 0);
 }
 
+/// The first level has the line of the second write and passes it on; the second level lost it, and
+/// fetches it: a miss there, for which the write waits, and which the chart has as well.
+#[test]
+fn a_write_can_miss_the_second_level_alone() {
+    let price = |ns| Some(Price::always(Duration::from_nanos(ns)));
+    let how = |write, hit, fill| Strategy {
+        write: Some(write),
+        allocate: Some(true),
+        hit: price(hit),
+        fill: price(fill),
+        word: price(3),
+        ..Strategy::default()
+    };
+    let caches = vec![
+        cache(1, 2, 1, how(Writing::Through, 1, 10)),
+        cache(2, 1, 1, how(Writing::Back, 5, 100)),
+    ];
+    let shape = Shape::of(&platform(caches)).unwrap();
+    let mut model = Simulation::new(shape, Rules::Lines, as_traced(), 1).unwrap();
+    for (line, kind) in [(0, Kind::Read), (1, Kind::Read), (0, Kind::Write)] {
+        let access = Access {
+            cpu: CpuId(0),
+            kind,
+            address: 64 * line,
+            size: 8,
+        };
+        model.access(&access).unwrap();
+    }
+    let misses: Vec<u64> = model.rows().iter().map(|row| row.counts.misses()).collect();
+    assert_eq!(misses, [2, 3]);
+    let told = |part: usize| -> u64 { model.windows().misses(part).iter().sum() };
+    assert_eq!([told(0), told(1)], [2, 3]);
+    assert_eq!(
+        model.waited().unwrap().price.optimistic.nanos(),
+        3 * 100 + 3
+    );
+}
+
 #[test]
 fn every_built_in_platform_with_caches_can_be_modelled() {
     for builtin in builtin::PLATFORMS {

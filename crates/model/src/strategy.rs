@@ -100,7 +100,8 @@ pub struct Strategy {
     /// What it fetches before it is asked; `None`: nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefetch: Option<Prefetch>,
-    /// What an access takes that it serves.
+    /// What an access takes that it serves, where it is the first cache of its processor; that of
+    /// others does not count, as their `fill` has all of the delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hit: Option<Price>,
     /// How long an access waits that it and the caches before it do not serve, and the next one

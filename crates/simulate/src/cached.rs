@@ -314,12 +314,12 @@ impl Cached {
         }
         job.accesses += 1;
         job.references += u64::from(outcome.reached == here.levels);
-        job.misses += u64::from(outcome.missed == here.levels);
+        job.misses += u64::from(outcome.missed(here.levels - 1));
         job.due += task.part;
-        let mut takes = task.each + here.reads[outcome.missed as usize];
+        let mut takes = task.each + here.reads[outcome.fetched as usize];
         if self.writes {
             let owed = self.caches.owed().pessimistic.nanos();
-            let waits = here.waits.line(kind, outcome).pessimistic.nanos();
+            let waits = here.waits.line(outcome).pessimistic.nanos();
             takes = task.each + waits + (owed - self.paid);
             self.paid = owed;
         }
@@ -360,12 +360,12 @@ impl Pace for Cached {
         let made = processors.iter().map(|cpu| {
             let waits = Waits::of(&self.shape, *cpu, false)?;
             let levels = self.shape.path(*cpu, false).len() as u32;
-            let read = |missed| {
+            let read = |fetched| {
                 let outcome = Outcome {
-                    missed,
+                    fetched,
                     ..Outcome::default()
                 };
-                waits.line(Kind::Read, outcome).pessimistic.nanos()
+                waits.line(outcome).pessimistic.nanos()
             };
             Ok(Processor {
                 port: self.caches.port(*cpu, Kind::Read)?,

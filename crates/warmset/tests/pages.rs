@@ -80,6 +80,11 @@ const OTHERWISE: &[(&str, &str, Tried)] = &[
     ),
     (
         "cache",
+        "cache sets --platform core-i7 --pattern random",
+        With(&[("--sets 10", "--sets 1 --for 100ms")]),
+    ),
+    (
+        "cache",
         "cache sets",
         With(&[("--sets 2 --for 20s", "--sets 1 --for 100ms")]),
     ),

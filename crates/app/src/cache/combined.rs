@@ -61,7 +61,7 @@ pub struct Combined {
     pub switch: Duration,
     /// Each rate.
     pub rows: Vec<Row>,
-    /// Caches whose write-backs are free, since the platform has no price for them.
+    /// What is free, since the platform has no price for it, such as "`write_back` of L2".
     pub unpriced: Vec<String>,
     /// Where it comes from.
     pub provenance: Provenance,

@@ -58,7 +58,7 @@ pub struct Multiplied {
     pub submatrix: Price,
     /// Each time slice.
     pub rows: Vec<Row>,
-    /// Caches whose write-backs are free, since the platform has no price for them.
+    /// What is free, since the platform has no price for it, such as "`write_back` of L2".
     pub unpriced: Vec<String>,
     /// Where it comes from.
     pub provenance: Provenance,

@@ -117,7 +117,8 @@ pub fn run(options: &Options, watch: &dyn Watch) -> Result<Compared> {
     }
     crate::workers()?;
     let platform = options.on.platform()?;
-    let shape = Shape::of(&platform)?;
+    // What the first cache serves takes `access`.
+    let shape = Shape::of(&platform)?.without_hits();
     let page = cache::page_of(&platform);
     let lab = Lab {
         colors: shape.colors(page)?,
@@ -315,7 +316,7 @@ impl Lab<'_> {
             let outcome = caches.access(port, kind, address, 1)?;
             if number >= warming {
                 let owed = caches.owed().pessimistic.saturating_sub(before);
-                waited += (waits.line(kind, outcome).pessimistic.saturating_add(owed)).nanos();
+                waited += (waits.line(outcome).pessimistic.saturating_add(owed)).nanos();
             }
         }
         let access = self.options.access.nanos() as f64;

@@ -220,6 +220,27 @@ fn decoders(videos: u32) -> Result<TaskSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Choice;
+    use model::watch::Silent;
+
+    /// Three working sets fit into the cache, so that one of the four processors has to idle. Nine
+    /// videos leave 0.93 of a processor by their WCETs, ten 0.59: then frames thrash as under G-EDF.
+    #[test]
+    fn as_many_videos_as_leave_a_processor_to_idle_do_not_thrash() {
+        let options = Options {
+            on: On::Platform(Choice::Named("core-i7".to_owned())),
+            videos: vec![9, 10],
+            horizon: Duration::from_secs(2),
+            command: String::new(),
+        };
+        let seen = run(&options, &Silent).unwrap().rows;
+        let [nine, ten] = seen[..] else {
+            panic!("{seen:?}");
+        };
+        assert_eq!(nine.g_edf, WCET);
+        assert!(nine.ca_edf.nanos() * 10 < WCET.nanos() * 9, "{nine:?}");
+        assert_eq!((ten.g_edf, ten.ca_edf), (WCET, WCET));
+    }
 
     #[test]
     fn the_picture_has_ours_beside_the_papers() {

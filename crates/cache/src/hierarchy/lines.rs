@@ -68,6 +68,7 @@ impl Hierarchy {
 
     /// Asks the cache at `depth`, or memory, for a line on behalf of the cache before it.
     pub(super) fn fetch(&mut self, path: usize, depth: usize, line: u64) -> Fetched {
+        self.reached.fetched = self.reached.fetched.max(depth as u32);
         let Some((index, _)) = self.paths[path].caches.get(depth).copied() else {
             let others = self.share(path, depth, line);
             if !others.was_dirty {

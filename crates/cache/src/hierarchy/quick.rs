@@ -142,7 +142,8 @@ impl Hierarchy {
     pub(super) fn outcome(&self, port: Port, missed: usize) -> Outcome {
         Outcome {
             reached: self.paths[port.0].caches.len().min(missed + 1) as u32,
-            missed: missed as u32,
+            misses: (1 << missed) - 1,
+            fetched: missed as u32,
             given: false,
         }
     }

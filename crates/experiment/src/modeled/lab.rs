@@ -1,8 +1,7 @@
 //! A machine of 001 in the model: where pages of tasks lie by color, and a flooder that uses the
 //! caches before a task or between its slices (001 §5.1).
 
-use cache::shape::Part;
-use cache::{Coloring, Kind, Memory, Pages, Shape, Timed, page_of};
+use cache::{Coloring, Kind, Memory, Pages, Shape, Timed, Waits, page_of};
 use model::strategy::{Replacement, Writing};
 use model::{Color, CpuId, Error, Platform, Result};
 
@@ -79,12 +78,9 @@ impl Lab {
         })
     }
 
-    /// Caches whose write-backs are free, since the platform has no price for them.
+    /// What is free, since the platform has no price for it ([`Waits::unpriced`]).
     pub fn unpriced(&self) -> Vec<String> {
-        let writes_back = |part: &&Part| part.write == Writing::Back;
-        let parts = self.shape.parts.iter().filter(writes_back);
-        let free = parts.filter(|part| part.strategy.write_back.is_none());
-        free.map(|part| part.name.clone()).collect()
+        Waits::unpriced(&self.shape)
     }
 
     /// Its first processor, with empty caches.

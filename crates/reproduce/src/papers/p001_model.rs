@@ -417,19 +417,19 @@ fn bound() -> Entry {
          --switch 2us",
     )
     .number(
-        "I', what a switch to the task costs at most",
+        "I', what a switch to the task costs at most; the paper's formula by hand",
         (filled, 0.001),
         "us",
         number(0, "/bound/interference_ns", 1e3),
     )
     .number(
-        "the time slice T/k + I' + S",
+        "the time slice T/k + I' + S, likewise",
         (109.0 + filled + 2.0, 0.001),
         "us",
         number(0, "/bound/slice_ns", 1e3),
     )
     .number(
-        "the end 2T + kI' + 2kS",
+        "the end 2T + kI' + 2kS, likewise",
         ((2.0 * 10_900.0 + 100.0 * filled + 200.0 * 2.0) / 1e3, 0.001),
         "ms",
         number(0, "/bound/end_ns", 1e6),

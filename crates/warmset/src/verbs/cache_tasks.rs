@@ -177,9 +177,9 @@ fn ratios<const N: usize>(pairs: [[f64; 2]; N]) -> impl Iterator<Item = String> 
 fn free(unpriced: &[String]) -> String {
     match unpriced {
         [] => String::new(),
-        caches => format!(
-            "\nwithout a price `write_back`, so that it costs nothing here: {}\n",
-            caches.join(", ")
+        free => format!(
+            "\nwithout a price, so that it costs nothing here: {}\n",
+            free.join(", ")
         ),
     }
 }

@@ -191,7 +191,7 @@ impl<'a> Scene<'a> {
         let before = self.caches.owed().pessimistic;
         let outcome = self.caches.access(cpu.port, Kind::Modify, address, 4)?;
         let owed = self.caches.owed().pessimistic.saturating_sub(before);
-        let line = cpu.waits.line(Kind::Modify, outcome).pessimistic;
+        let line = cpu.waits.line(outcome).pessimistic;
         Ok(line.nanos() + owed.nanos())
     }
 }
