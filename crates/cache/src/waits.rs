@@ -100,11 +100,22 @@ impl Waits {
     /// The most that an access of a processor to one line of data can wait, with all that it can
     /// owe. `writes`: does anybody write? If not, no line is ever changed.
     ///
-    /// An access fetches its line into each cache at most once, or, where writes pass a cache on to
-    /// the next one, once for each cache that they reach and that fetches. Each line that is put into
-    /// a cache makes room by one, which may be put into the next cache; so that the *d*-th cache of
-    /// the way loses at most *d* lines for a read. A search over random caches looks for accesses
-    /// that wait longer (`tests/waits.rs`).
+    /// The line comes from one place, for one `fill`, and for one `intervention` at most, as no two
+    /// processors have changed it. A write goes through each cache once, for its `word`. A line
+    /// leaves a cache of the way, for its `write_back`, only if another is put there:
+    ///
+    /// - *The line itself*: by a read once, as caches are asked outwards, and each that lacks it gets
+    ///   it once. What another processor had changed is written to the common cache first, which
+    ///   then need not fetch it. A first cache that writes back keeps what is written to a line that
+    ///   it has; it has one that was read, since that was put there last, and what leaves for it
+    ///   makes no inclusive cache lose a line: such a cache has all that leaves those before it.
+    ///   A write that is passed on may be fetched by each cache that it reaches, into that and
+    ///   those behind.
+    /// - *Lines that leave the cache before it*, changed, or for an exclusive one.
+    ///
+    /// So a cache loses at most as many lines as the one before it, and one for each time that the
+    /// line itself can be put there: for a read the *d*-th one *d* lines. A search over random
+    /// caches looks for accesses that wait longer (`tests/waits.rs`).
     ///
     /// # Errors
     /// As [`Waits::of`].
