@@ -287,8 +287,9 @@ fn watch(board: &Board, parent: i32, patience: Patience) {
         }
         if let Some(trip) = looks.look(board, patience, now) {
             board.lower_all();
-            board.kill_programs(Some(parent));
+            // Before programs end, so that nobody takes their end for their own doing.
             board.tripped.store(trip.code(), Ordering::Release);
+            board.kill_programs(Some(parent));
             tripped_at = Some(now);
         }
     }

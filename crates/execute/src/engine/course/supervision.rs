@@ -46,11 +46,12 @@ impl<M: Maker> Engine<M> {
             watch.advance(at - told);
             told = at;
             self.look_ahead(timeline)?;
-            if let Some(e) = self.team.fault() {
-                return Err(e.clone());
-            }
+            // First: the watchdog kills programs, whose ends are faults as well.
             if let Some(trip) = board.tripped() {
                 return Err(self.tripped(trip));
+            }
+            if let Some(e) = self.team.fault() {
+                return Err(e.clone());
             }
             if watchdog.has_died() {
                 return Err(Error::new(
