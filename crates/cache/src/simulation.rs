@@ -365,8 +365,8 @@ impl Simulation {
         used.filter_map(|port| port.tlbs.as_ref().map(|tlbs| (port.cpu, tlbs)))
     }
 
-    /// What the accesses waited for caches, by the prices of the platform (`waits`). Where a miss of
-    /// a buffer of translations has a price, it comes on top. `None`: no cache has a price.
+    /// What the accesses waited for caches, by the prices of the platform (`waits`). Where a miss
+    /// of a buffer of translations has a price, it comes on top. `None`: no cache has a price.
     pub fn waited(&self) -> Option<Waited> {
         let prices = |part: &Part| part.strategy.prices();
         let is_priced = |part: &Part| prices(part).iter().any(|(_, price)| price.is_some());

@@ -6,10 +6,10 @@
 //! - A line that another processor had changed, and that a common cache gave, costs the
 //!   `intervention` of the first cache of the processor that asks. What came through memory waited
 //!   for memory, whoever had it.
-//! - A changed line that makes room costs the `write_back` of the cache that it leaves, a write that
-//!   goes on to the next level the `word` of the one that it passes: [`Hierarchy::owed`] adds these
-//!   up, since one access can bring several about. What a prefetcher fetches, and what makes room
-//!   for it, keeps nobody waiting.
+//! - A changed line that makes room costs the `write_back` of the cache that it leaves, a write
+//!   that goes on to the next level the `word` of the one that it passes: [`Hierarchy::owed`] adds
+//!   these up, since one access can bring several about. What a prefetcher fetches, and what makes
+//!   room for it, keeps nobody waiting.
 //!
 //! What has no price is free. Every access waits as if it came alone: nothing overlaps.
 //!
@@ -104,11 +104,12 @@ impl Waits {
     /// processors have changed it. A write goes through each cache once, for its `word`. A line
     /// leaves a cache of the way, for its `write_back`, only if another is put there:
     ///
-    /// - *The line itself*: by a read once, as caches are asked outwards, and each that lacks it gets
-    ///   it once. What another processor had changed is written to the common cache first, which
-    ///   then need not fetch it. A first cache that writes back keeps what is written to a line that
-    ///   it has; it has one that was read, since that was put there last, and what leaves for it
-    ///   makes no inclusive cache lose a line: such a cache has all that leaves those before it.
+    /// - *The line itself*: by a read once, as caches are asked outwards, and each that lacks it
+    ///   gets it once. What another processor had changed is written to the common cache first,
+    ///   which then need not fetch it. A first cache that writes back keeps what is written to a
+    ///   line that it has; it has one that was read, since that was put there last, and what leaves
+    ///   for it makes no inclusive cache lose a line: such a cache has all that leaves those before
+    ///   it.
     ///   A write that is passed on may be fetched by each cache that it reaches, into that and
     ///   those behind.
     /// - *Lines that leave the cache before it*, changed, or for an exclusive one.

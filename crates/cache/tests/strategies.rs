@@ -111,6 +111,15 @@ fn colors_act_where_the_address_in_memory_chooses_the_set() {
     }
 }
 
+fn to_line(kind: Kind, line: u64) -> Access {
+    Access {
+        cpu: CpuId(0),
+        kind,
+        address: 64 * line,
+        size: 8,
+    }
+}
+
 #[test]
 fn what_accesses_wait_is_added_up_by_the_outermost_miss() {
     let price = |ns| Some(Price::always(Duration::from_nanos(ns)));
@@ -130,13 +139,7 @@ fn what_accesses_wait_is_added_up_by_the_outermost_miss() {
         (0, Kind::Read),
         (2, Kind::Read),
     ] {
-        let access = Access {
-            cpu: CpuId(0),
-            kind,
-            address: 64 * line,
-            size: 8,
-        };
-        model.access(&access).unwrap();
+        model.access(&to_line(kind, line)).unwrap();
     }
     let waited = model.waited().unwrap();
     assert_eq!(waited.price.optimistic.nanos(), 3 * 100 + 10 + 1);
@@ -165,13 +168,7 @@ fn a_write_can_miss_the_second_level_alone() {
     let shape = Shape::of(&platform(caches)).unwrap();
     let mut model = Simulation::new(shape, Rules::Lines, as_traced(), 1).unwrap();
     for (line, kind) in [(0, Kind::Read), (1, Kind::Read), (0, Kind::Write)] {
-        let access = Access {
-            cpu: CpuId(0),
-            kind,
-            address: 64 * line,
-            size: 8,
-        };
-        model.access(&access).unwrap();
+        model.access(&to_line(kind, line)).unwrap();
     }
     let misses: Vec<u64> = model.rows().iter().map(|row| row.counts.misses()).collect();
     assert_eq!(misses, [2, 3]);

@@ -15,7 +15,20 @@ struct Lines {
     first: u64,
     lines: u64,
     count: u64,
+    kind: Kind,
     at: u64,
+}
+
+impl Lines {
+    fn read(first: u64, lines: u64, count: u64) -> Self {
+        Lines {
+            first,
+            lines,
+            count,
+            kind: Kind::Read,
+            at: 0,
+        }
+    }
 }
 
 impl Accesses for Lines {
@@ -23,7 +36,7 @@ impl Accesses for Lines {
         self.count
     }
     fn writes(&self) -> bool {
-        false
+        self.kind.writes()
     }
     fn begin(&mut self, _number: u64) {
         self.at = 0;
@@ -31,7 +44,7 @@ impl Accesses for Lines {
     fn next(&mut self) -> (u64, Kind) {
         let line = self.first + self.at % self.lines;
         self.at += 1;
-        (line * 64, Kind::Read)
+        (line * 64, self.kind)
     }
 }
 
@@ -48,12 +61,7 @@ fn shape(fills: [u64; 3]) -> Shape {
 fn cached(of: &Instance, fills: [u64; 3], lines: u64, count: u64) -> Cached {
     let set = of.set();
     let accesses = set.ids().map(|id| {
-        Box::new(Lines {
-            first: u64::from(id.0) * lines,
-            lines,
-            count,
-            at: 0,
-        }) as Box<dyn Accesses>
+        Box::new(Lines::read(u64::from(id.0) * lines, lines, count)) as Box<dyn Accesses>
     });
     Cached::new(shape(fills), 4096, &set, accesses.collect(), 1).unwrap()
 }
@@ -139,14 +147,7 @@ fn a_preempted_job_goes_on_with_the_rest_of_its_access() {
     // One access a unit and a half, and one every 60.
     let set = of.set();
     let accesses: Vec<Box<dyn Accesses>> = [(0, 2), (100, 1)]
-        .map(|(first, count)| {
-            Box::new(Lines {
-                first,
-                lines: 1,
-                count,
-                at: 0,
-            }) as Box<dyn Accesses>
-        })
+        .map(|(first, count)| Box::new(Lines::read(first, 1, count)) as Box<dyn Accesses>)
         .into();
     let mut cached = Cached::new(shape([0, 0, 10]), 4096, &set, accesses, 1).unwrap();
     let (responses, sink) = run(&of, &mut cached).unwrap();
@@ -227,8 +228,8 @@ fn dear(m: u64, random: &mut Random) -> Shape {
     Shape::of(&platform.in_order()).unwrap()
 }
 
-/// What others have left in the caches, what they have changed and what they want is paid by whoever
-/// comes next; no job takes longer than its WCET for it.
+/// What others have left in the caches, what they have changed and what they want is paid by
+/// whoever comes next; no job takes longer than its WCET for it.
 #[test]
 fn no_job_takes_longer_than_its_wcet_whatever_caches_cost() {
     let mut random = Random::new(0x00dd_ba11_5eed_0022);
@@ -294,9 +295,9 @@ fn what_another_job_left_changed_is_paid_by_the_one_that_makes_it_leave() {
     of.horizon = 30;
     let set = of.set();
     let written = |line| -> Box<dyn Accesses> {
-        Box::new(Written {
-            line,
+        Box::new(Lines {
             kind: Kind::Write,
+            ..Lines::read(line, 1, 1)
         })
     };
     let shape = Shape::of(&platform).unwrap();
@@ -314,25 +315,6 @@ fn what_another_job_left_changed_is_paid_by_the_one_that_makes_it_leave() {
     assert_eq!(responses.of[1], both);
 }
 
-/// One line, once a job.
-struct Written {
-    line: u64,
-    kind: Kind,
-}
-
-impl Accesses for Written {
-    fn count(&self) -> u64 {
-        1
-    }
-    fn writes(&self) -> bool {
-        true
-    }
-    fn begin(&mut self, _number: u64) {}
-    fn next(&mut self) -> (u64, Kind) {
-        (self.line * 64, self.kind)
-    }
-}
-
 /// A task of 3 units in 10, and further ones, by fixed priorities in their order.
 fn support_instance(m: u64) -> Instance {
     Instance {
@@ -348,12 +330,7 @@ fn support_instance(m: u64) -> Instance {
 fn accesses_that_do_not_fit_into_the_wcet_are_refused() {
     let of = support_instance(1);
     let set = of.set();
-    let lines = Lines {
-        first: 0,
-        lines: 1,
-        count: 301,
-        at: 0,
-    };
+    let lines = Lines::read(0, 1, 301);
     let refused = Cached::new(shape([0, 0, 10]), 4096, &set, vec![Box::new(lines)], 1);
     let e = refused.err().unwrap().to_string();
     assert!(

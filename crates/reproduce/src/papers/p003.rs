@@ -247,9 +247,9 @@ fn figure_6() -> Entry {
         "003-fig6",
         "decrease in the worst shared cache miss rate of a job against G-EDF",
         State::InPart(
-            "here a task's worst job is no better than under G-EDF for most: some run while working \
-             sets are not found yet, and where all of a set are, it is better for 44 % of the tasks \
-             and worse for 17 % (docs/cache.md)"
+            "here a task's worst job is no better than under G-EDF for most: some run while \
+             working sets are not found yet, and where all of a set are, it is better for 44 % of \
+             the tasks and worse for 17 % (docs/cache.md)"
                 .to_owned(),
         ),
     )
