@@ -8,9 +8,16 @@
 //! gone meanwhile is no error: it is not there. That nothing could be opened, for want of
 //! descriptors or memory, is noted ([`shortage`]): whoever looks would take what it has not seen
 //! for gone.
+//!
+//! **Who has gone is not looked for.** The kernel drops what it remembers of a process when that is
+//! waited for, and when somebody looks for it who finds it gone. Who comes second waits for the
+//! first in a loop (`shrink_dcache_parent`, up to 6.18 at least): a thread at real-time priority
+//! for good, if the first one is an ordinary thread of its own processor. So the kernel is asked by
+//! number, without a file, whether a process is there before any file of it is opened.
 
 use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::io::Errno;
+use rustix::process::Pid;
 use std::ffi::CStr;
 use std::fmt::{Arguments, Write};
 use std::io;
@@ -73,8 +80,22 @@ impl Write for Path {
     }
 }
 
-/// Opens a file of `/proc` to read.
-pub fn open(path: Arguments<'_>) -> Option<OwnedFd> {
+/// Has a process, or a thread, this number? One that nobody has waited for yet has.
+fn is_there(number: i32) -> bool {
+    // The signal 0 is sent to nobody; that it may not be sent says that somebody is there.
+    Pid::from_raw(number.max(0))
+        .is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+/// Opens a file or directory of a process to read, or nothing if it has gone.
+fn open_of(process: i32, name: Arguments<'_>) -> Option<OwnedFd> {
+    is_there(process)
+        .then(|| open(format_args!("/proc/{process}/{name}")))
+        .flatten()
+}
+
+/// Opens a file of `/proc` to read. Of a process: [`open_of`].
+fn open(path: Arguments<'_>) -> Option<OwnedFd> {
     let path = Path::of(path);
     let path = CStr::from_bytes_until_nul(&path.bytes).ok()?;
     let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -90,10 +111,9 @@ pub fn read(file: impl AsFd, into: &mut [u8], offset: u64) -> usize {
 }
 
 /// Calls `each` with every entry of a directory whose name is a number.
-pub fn numbers(directory: Arguments<'_>, mut each: impl FnMut(i32)) {
-    let Some(dir) = open(directory) else { return };
+fn numbers(directory: OwnedFd, mut each: impl FnMut(i32)) {
     let mut buffer = [MaybeUninit::uninit(); 4096];
-    let mut entries = RawDir::new(dir, &mut buffer);
+    let mut entries = RawDir::new(directory, &mut buffer);
     while let Some(Ok(entry)) = entries.next() {
         if let Some(number) = number(entry.file_name().to_bytes()) {
             each(number);
@@ -107,14 +127,31 @@ fn number(name: &[u8]) -> Option<i32> {
     std::str::from_utf8(&name[..end]).ok()?.parse().ok()
 }
 
+/// Calls `each` with the number of every process.
+pub fn processes(each: impl FnMut(i32)) {
+    if let Some(all) = open(format_args!("/proc")) {
+        numbers(all, each);
+    }
+}
+
+/// Opens the directory of a process's threads.
+pub fn open_threads(process: i32) -> Option<OwnedFd> {
+    open_of(process, format_args!("task"))
+}
+
 /// Calls `each` with the number of every thread of a process.
 pub fn threads(process: i32, each: impl FnMut(i32)) {
-    numbers(format_args!("/proc/{process}/task"), each);
+    if let Some(directory) = open_threads(process) {
+        numbers(directory, each);
+    }
 }
 
 /// Calls `each` with every child of a thread of a process (`CONFIG_PROC_CHILDREN`).
 pub fn children(process: i32, thread: i32, mut each: impl FnMut(i32)) {
-    let Some(file) = open(format_args!("/proc/{process}/task/{thread}/children")) else {
+    if !is_there(thread) {
+        return;
+    }
+    let Some(file) = open_of(process, format_args!("task/{thread}/children")) else {
         return;
     };
     let mut buffer = [0u8; 1024];
@@ -158,14 +195,14 @@ pub fn family(process: i32, each: &mut dyn FnMut(i32)) {
 
 /// Does the kernel tell who is whose child?
 pub fn tells_children() -> bool {
-    let this = std::process::id();
-    open(format_args!("/proc/{this}/task/{this}/children")).is_some()
+    let this = std::process::id() as i32;
+    open_of(this, format_args!("task/{this}/children")).is_some()
 }
 
 /// Is this text within the environment that a process was started with?
 pub fn has_in_environment(process: i32, text: &[u8]) -> bool {
     const KEPT: usize = 128;
-    let Some(file) = open(format_args!("/proc/{process}/environ")) else {
+    let Some(file) = open_of(process, format_args!("environ")) else {
         return false;
     };
     let mut buffer = [0u8; 4096 + KEPT];
@@ -190,7 +227,7 @@ pub fn has_in_environment(process: i32, text: &[u8]) -> bool {
 /// The soft and the hard limit of a process to its real-time execution without sleep, in
 /// microseconds. `u64::MAX`: no limit.
 pub fn realtime_limit(process: i32) -> Option<(u64, u64)> {
-    let file = open(format_args!("/proc/{process}/limits"))?;
+    let file = open_of(process, format_args!("limits"))?;
     let mut buffer = [0u8; 4096];
     let got = read(&file, &mut buffer, 0);
     let line = buffer[..got]
@@ -214,7 +251,7 @@ struct Stat {
 }
 
 fn stat(process: i32) -> Option<Stat> {
-    let file = open(format_args!("/proc/{process}/stat"))?;
+    let file = open_of(process, format_args!("stat"))?;
     let mut buffer = [0u8; 512];
     let got = read(&file, &mut buffer, 0);
     stat_of(&buffer[..got])
@@ -412,6 +449,48 @@ mod tests {
         assert!(Identity::of(pid).unwrap().exists());
         child.wait().unwrap();
         assert_eq!(Identity::of(pid), None);
+    }
+
+    /// In a process that may open nothing more, whatever is opened all the same is noted.
+    #[test]
+    fn no_file_is_opened_of_one_who_has_gone() {
+        /// Everything that is read of a process.
+        fn read_all(process: i32) {
+            threads(process, |_| ());
+            children(process, process, |_| ());
+            children(std::process::id() as i32, process, |_| ());
+            family(process, &mut |_| ());
+            let _ = (stat(process), realtime_limit(process));
+            let _ = (open_threads(process), has_in_environment(process, b"X="));
+        }
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let gone = child.id() as i32;
+        child.wait().unwrap();
+        let [no_one, this] = [gone, std::process::id() as i32].map(|process| {
+            // SAFETY: the child makes plain system calls, and ends.
+            let reader = unsafe { sys::process::fork() }.unwrap();
+            let Some(reader) = reader else {
+                let none = rustix::process::Rlimit {
+                    current: Some(0),
+                    maximum: Some(0),
+                };
+                let denied = rustix::process::setrlimit(rustix::process::Resource::Nofile, none);
+                SHORT.store(0, Ordering::Relaxed);
+                read_all(process);
+                sys::process::exit(match denied {
+                    Ok(()) => i32::from(is_short()),
+                    Err(_) => 2,
+                });
+            };
+            let (_, status) = rustix::process::waitpid(
+                Pid::from_raw(reader),
+                rustix::process::WaitOptions::empty(),
+            )
+            .unwrap()
+            .unwrap();
+            status.exit_status()
+        });
+        assert_eq!((no_one, this), (Some(0), Some(1)));
     }
 
     #[test]

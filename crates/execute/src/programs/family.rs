@@ -102,7 +102,7 @@ impl Family {
         if self.processes.iter().any(|p| p.id == process) {
             return false;
         }
-        match procfs::open(format_args!("/proc/{process}/task")) {
+        match procfs::open_threads(process) {
             Some(tasks) => {
                 self.processes.push(Process {
                     id: process,

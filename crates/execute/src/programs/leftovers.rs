@@ -76,7 +76,7 @@ fn kill(number: u32) -> usize {
     // A process may be born while the others are killed.
     for _ in 0..100 {
         let mut found = 0;
-        procfs::numbers(format_args!("/proc"), |process| {
+        procfs::processes(|process| {
             if marks::owner(process).is_some_and(|owner| owner.run == number) {
                 found += 1;
                 if !killed.contains(&process) {

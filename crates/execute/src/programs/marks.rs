@@ -43,7 +43,7 @@ pub(crate) fn signal_marked(
     signal: i32,
     mut found: impl FnMut(i32),
 ) {
-    procfs::numbers(format_args!("/proc"), |process| {
+    procfs::processes(|process| {
         let is_owned = owner(process).is_some_and(|owner| {
             owner.run == mark.owner.run
                 && (mark.owner.number.is_none() || owner.number == mark.owner.number)

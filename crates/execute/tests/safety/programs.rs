@@ -57,6 +57,12 @@ fn run(live: &Live, works: Vec<Performer>, settings: Settings) -> Ran {
         .unwrap()
 }
 
+/// A program that does nothing for longer than any of these tests.
+pub fn sleeper() -> Performer {
+    let hold = Manner::Unmodified(model::Beyond::Hold);
+    Performer::Program(launch(&["sleep", "60"], hold))
+}
+
 fn beside() -> Performer {
     Performer::Work(Box::new(SpinFor(ms(1))))
 }
