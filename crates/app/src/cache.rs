@@ -201,7 +201,7 @@ fn open(name: &str) -> Result<(Box<dyn Read>, Option<u64>)> {
 fn place(options: &Options, shape: &Shape, page: u64) -> Result<Pages> {
     let frames = options.memory.get() / page;
     let colored = |coloring, colors: &model::Colors| {
-        let number = shape.colors(page)?;
+        let number = shape.colors_of_addresses(page)?;
         let memory = Frames::new(coloring, frames, number).map_err(|e| e.at("--memory"))?;
         Pages::colored(page, memory, colors.iter().collect())
     };

@@ -97,6 +97,26 @@ impl Shape {
         Ok(self.parts[part].sets as u64 * u64::from(self.line) / page)
     }
 
+    /// As [`Shape::colors`], where pages are placed by their colors: those are bits of an address
+    /// then.
+    ///
+    /// # Errors
+    /// No cache has any; their number is no power of two.
+    pub fn colors_of_addresses(&self, page: u64) -> Result<u64> {
+        let colors = self.colors(page)?;
+        if colors.is_power_of_two() {
+            return Ok(colors);
+        }
+        let part = self.colored(page).map(|at| self.parts[at].name.as_str());
+        Err(Error::new(format!(
+            "the {} of the platform has {colors} colors, which no bits of an address tell",
+            part.unwrap_or("cache")
+        ))
+        .remedy(
+            "choose a platform where it has a power of two of them, or place no pages by color",
+        ))
+    }
+
     /// The caches of a platform.
     ///
     /// # Errors

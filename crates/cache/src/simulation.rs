@@ -68,6 +68,8 @@ pub struct Simulation {
     /// How many accesses got a line that another processor had changed from a common cache, by the
     /// first cache of the processor.
     given: Vec<u64>,
+    /// How many accesses have no cache that they could go to.
+    uncached: u64,
 }
 
 enum Engine {
@@ -172,6 +174,7 @@ impl Simulation {
             served: vec![0; shape.parts.len()],
             outermost: vec![0; shape.parts.len()],
             given: vec![0; shape.parts.len()],
+            uncached: 0,
             shape,
         })
     }
@@ -243,6 +246,7 @@ impl Simulation {
         let instructions = usize::from(kind == Kind::Instruction);
         let levels = &self.ports[place].levels[instructions];
         let charged = &self.ports[place].charged[instructions];
+        self.uncached += u64::from(levels.is_empty());
         match (outcome.fetched.checked_sub(1), levels.first()) {
             (Some(past), _) => self.outermost[charged[past as usize]] += 1,
             // A write that its first cache has, and passes on.
@@ -409,6 +413,9 @@ impl Simulation {
                     None => {}
                 }
             }
+        }
+        if self.uncached > 0 {
+            unpriced.push(format!("{} × memory without a cache", self.uncached));
         }
         let untranslated = self.tlbs().flat_map(|(_, both)| both);
         let untranslated: u64 = untranslated.map(|tlb| tlb.misses).sum();

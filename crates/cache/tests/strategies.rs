@@ -111,6 +111,48 @@ fn colors_act_where_the_address_in_memory_chooses_the_set() {
     }
 }
 
+/// Three times as many sets as a page has lines.
+#[test]
+fn pages_are_placed_by_colors_that_bits_of_an_address_tell() {
+    let of = |sets| {
+        let caches = vec![cache(1, sets, 1, Strategy::default())];
+        Shape::of(&platform(caches)).unwrap()
+    };
+    assert_eq!(of(3 * 64).colors(4096).unwrap(), 3);
+    let e = of(3 * 64).colors_of_addresses(4096).unwrap_err();
+    assert!(
+        e.to_string()
+            .contains("the L1 of the platform has 3 colors"),
+        "{e}"
+    );
+    assert_eq!(of(4 * 64).colors_of_addresses(4096).unwrap(), 4);
+}
+
+/// The second processor has none.
+#[test]
+fn accesses_that_no_cache_serves_have_no_price() {
+    let how = Strategy {
+        fill: Some(Price::always(Duration::from_nanos(10))),
+        ..Strategy::default()
+    };
+    let both = Platform {
+        caches: vec![cache(1, 1, 1, how)],
+        ..Platform::symmetric(2)
+    };
+    let shape = Shape::of(&both).unwrap();
+    let mut model = Simulation::new(shape, Rules::Lines, as_traced(), 1).unwrap();
+    for cpu in [0, 1, 1] {
+        let access = Access {
+            cpu: CpuId(cpu),
+            ..to_line(Kind::Read, 0)
+        };
+        model.access(&access).unwrap();
+    }
+    let waited = model.waited().unwrap();
+    assert_eq!(waited.price.optimistic.nanos(), 10);
+    assert_eq!(waited.unpriced, ["2 × memory without a cache"]);
+}
+
 fn to_line(kind: Kind, line: u64) -> Access {
     Access {
         cpu: CpuId(0),

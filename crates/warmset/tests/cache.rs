@@ -377,6 +377,20 @@ fn sets_go_on_where_they_were_stopped() {
     assert_eq!(called(dir.path(), args).answer(), first);
     let again = std::fs::read_to_string(&journal).expect("a journal");
     assert_eq!(again.lines().count(), 5);
+    // A line that somebody changed is named.
+    write(
+        dir.path(),
+        "sets.jsonl",
+        &kept.replacen(":true,", ":wrong,", 1),
+    );
+    let refused = called(dir.path(), args).refusal();
+    let line = 1 + kept.lines().position(|l| l.contains(":true,")).unwrap();
+    let place = format!("sets.jsonl: line {line}: ");
+    assert!(
+        refused.contains(&place) && !refused.contains("line 1"),
+        "{refused}"
+    );
+    write(dir.path(), "sets.jsonl", &kept);
     // A journal of another length is not mixed in.
     let other = args.replace("100ms", "200ms");
     let refused = called(dir.path(), &other).refusal();

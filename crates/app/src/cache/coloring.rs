@@ -108,11 +108,7 @@ pub fn compare(options: &Options, command: &str) -> Result<Compared> {
     let platform = options.on.platform()?;
     let shape = Shape::of(&platform)?;
     let page = cache::page_of(&platform);
-    let colors = shape.colors(page)?;
-    if colors < 2 || !colors.is_power_of_two() {
-        return Err(Error::new(format!("the cache has {colors} colors"))
-            .remedy("choose a platform whose cache has a power of two of them, at least 2"));
-    }
+    let colors = shape.colors_of_addresses(page)?;
     let index = shape.colored(page).unwrap_or(0);
     let part = &shape.parts[index];
     let whole = part.sets as u64 * part.ways as u64 * u64::from(shape.line) / page;

@@ -64,17 +64,19 @@ fn kept(path: &Path, head: &str) -> Result<(String, BTreeMap<Which, Row>)> {
     };
     let mut whole = head.to_owned();
     let mut done = BTreeMap::new();
-    for line in rows
-        .split_inclusive('\n')
-        .filter(|line| line.ends_with('\n'))
-    {
-        let row: Row = serde_json::from_str(line).map_err(|e| {
-            Error::new(format!("a line of the journal is no row: {e}"))
-                .at(path.display().to_string())
+    let lines = rows.split_inclusive('\n');
+    // The head is the first one; the last one may be cut off.
+    for (number, line) in (2..).zip(lines.filter(|line| line.ends_with('\n'))) {
+        let no_row = |e: &dyn std::fmt::Display| {
+            // The parser knows this line alone, as its first.
+            let e = e.to_string().replace(" at line 1 column", ", column");
+            Error::new(format!("this line of the journal is no row: {e}"))
+                .at(format!("{}: line {number}", path.display()))
                 .remedy("remove the line, or the file")
-        })?;
+        };
+        let row: Row = serde_json::from_str(line).map_err(|e| no_row(&e))?;
         whole.push_str(line);
-        let distribution: Distribution = row.distribution.parse()?;
+        let distribution: Distribution = row.distribution.parse().map_err(|e: Error| no_row(&e))?;
         done.insert((distribution, row.sequential, row.set), row);
     }
     Ok((whole, done))
