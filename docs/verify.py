@@ -11,7 +11,7 @@ from math import ceil
 
 ORDERS = {"p-edf": ("edf", "one"), "edf-wm": ("slices", "one"), "edf-fm": ("turns", "one"),
           "nps-f": ("servers", "all"), "c-nps-f": ("servers", "some"), "pd2": ("quanta", "all"),
-          "c-edf": ("edf", "some"), "g-edf": ("edf", "all"), "g-fifo": ("any", "all"),
+          "c-edf": ("edf", "some"), "g-edf": ("edf", "all"), "g-fifo": ("fifo", "all"),
           "p-rm": ("rm", "one"), "p-fp": ("given", "one"), "p-fp:dm": ("dm", "one"),
           "p-fp:rm": ("rm", "one"), "g-fp": ("given", "all"), "g-fp:dm": ("dm", "all"),
           "g-fp:rm": ("rm", "all")}
@@ -462,7 +462,7 @@ def holds(here, proof):
         demand_holds(here.tasks, proof["until"], proof["points"])
     elif by == "RESPONSES" and here.is_fixed and here.m == 1:
         responses_hold(here.tasks, here.ranks, proof["jobs"])
-    elif by == "UTILIZATION" and not here.is_hard and here.order in ("edf", "any", "turns"):
+    elif by == "UTILIZATION" and not here.is_hard and here.order in ("edf", "fifo", "turns"):
         are_plain = all(is_plain(t) for t in here.tasks)
         demand_that(here.order != "turns" or are_plain, "tasks in turns do not have D = p")
         several = here.m > 1
@@ -721,12 +721,14 @@ class Certificate:
     def disturbing(self, place, order, residents, wide):
         """By task the longest delay of another one that goes on where a job of it completes."""
         by_piece, m = self.rule == "by-piece", place.m
-        is_unordered = any(t.jitter or t.blocking or t.priority >= 0 for t in self.tasks)
+        is_unordered = any(t.jitter or t.blocking for t in self.tasks)
         first = [(one[3] == 1, t.d) for one, t in zip(residents, place.tasks)]
 
         def disturbs(k, i):
-            if not by_piece or order == "any" or is_unordered:
+            if not by_piece or is_unordered:
                 return True
+            if order == "fifo":
+                return False
             if place.is_fixed:
                 return place.ranks[k] < place.ranks[i]
             return wide or first[k] < first[i]

@@ -76,11 +76,10 @@ impl<'c> Set<'c> {
         &self.read.ways[at(from)][at(to)]
     }
 
-    /// Can a task preempt one with a shorter deadline or period: by jitter, by blocking, or by
-    /// priorities of its own?
+    /// Can a task preempt one with a shorter deadline or period, or an earlier release: by jitter or
+    /// by blocking?
     pub fn is_unordered(&self) -> bool {
-        let has_priority = |e: &Entry| e.priority.is_some();
-        self.tasks.iter().any(Task::is_delayed) || self.read.tasks.iter().any(has_priority)
+        self.tasks.iter().any(Task::is_delayed)
     }
 
     pub fn is_hard(&self) -> bool {
@@ -89,11 +88,11 @@ impl<'c> Set<'c> {
 }
 
 /// Which job goes first. Given: by the priorities of the set, the larger first; without any, by its
-/// order. Any: first in, first out. Then the orders of EDF-WM, EDF-fm, NPS-F and PD2.
+/// order. Releases: first in, first out. Then the orders of EDF-WM, EDF-fm, NPS-F and PD2.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Order {
-    Deadlines, RateMonotonic, DeadlineMonotonic, Given, Any, Slices, Turns, Servers, Quanta,
+    Deadlines, RateMonotonic, DeadlineMonotonic, Given, Releases, Slices, Turns, Servers, Quanta,
 }
 
 impl Order {
@@ -124,7 +123,7 @@ fn policy(name: &str, m: usize) -> Result<(Order, Option<usize>), String> {
         ("p-rm", "") | ("p-fp" | "g-fp", "rm") => Order::RateMonotonic,
         ("p-fp" | "g-fp", "dm") => Order::DeadlineMonotonic,
         ("p-fp" | "g-fp", "") => Order::Given,
-        ("g-fifo", "") => Order::Any,
+        ("g-fifo", "") => Order::Releases,
         ("edf-wm", _) => Order::Slices,
         ("edf-fm", _) => Order::Turns,
         ("nps-f" | "c-nps-f", _) => Order::Servers,

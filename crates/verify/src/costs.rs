@@ -240,12 +240,13 @@ fn disturbed(here: &Here<'_>, all: &[Resident]) -> Vec<Q> {
     let is_wide = here.m > 1 && here.order != Order::Servers;
     // No job waits on several processors where there are no more tasks than these.
     let waits = !by_piece || !is_wide || all.len() > here.m;
-    // With jitter or priorities of its own a task with a longer deadline may go first.
-    let is_ordered = by_piece && here.order != Order::Any && !here.set.is_unordered();
+    // With jitter a task with a longer deadline may go first.
+    let is_ordered = by_piece && !here.set.is_unordered();
     // Under EDF-fm tasks that run elsewhere, too, go first.
     let order = |k: usize| (all[k].part == q(1), &here.tasks[k].deadline);
     let can_preempt = |k: usize, other: usize| match (is_ordered, here.order.is_fixed()) {
         (false, _) => true,
+        _ if here.order == Order::Releases => false,
         (true, true) => here.ranks[k] < here.ranks[other],
         (true, false) => is_wide || order(k) < order(other),
     };

@@ -79,7 +79,8 @@ impl<'a> Here<'a> {
         let (edf, fixed) = (self.order == Order::Deadlines, self.order.is_fixed());
         let (quanta, nps) = (self.order == Order::Quanta, self.order == Order::Servers);
         let due = self.m == 1 && (edf || self.order == Order::Slices);
-        let soft = !self.set.is_hard() && (edf || matches!(self.order, Order::Any | Order::Turns));
+        let soft =
+            !self.set.is_hard() && (edf || matches!(self.order, Order::Releases | Order::Turns));
         match proof {
             Proof::Demand { until, points } if due => single::demand_fits(self, &until.0, points),
             Proof::Responses { jobs } if fixed && self.m == 1 => single::responses_hold(self, jobs),

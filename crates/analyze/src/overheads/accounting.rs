@@ -263,8 +263,8 @@ pub(super) fn inflate(
 /// D* of each: the longest delay of another job that goes on where a job of this one has completed.
 ///
 /// 002 §6.1 takes any other task of the place. By piece: on one processor only the tasks that this
-/// one can preempt; with fixed priorities only lower ones; and in a cluster with no more tasks than
-/// processors nothing, since no job ever waits there.
+/// one can preempt; with fixed priorities only lower ones; and nothing where jobs run in the order of
+/// their releases, or in a cluster with no more tasks than processors, where no job ever waits.
 pub(super) fn disturbed(
     residents: &[Resident],
     width: usize,
@@ -287,6 +287,7 @@ pub(super) fn disturbed(
             }
             disturbed
         }
+        Precedence::Releases => vec![Duration::ZERO; residents.len()],
         Precedence::Any => of_any_other(residents),
         Precedence::Edf if width > 1 => of_any_other(residents),
         Precedence::Edf => of_later_deadlines(residents),

@@ -49,6 +49,8 @@ pub enum Precedence {
     Edf,
     /// Fixed priorities.
     Fixed(Priority),
+    /// First in, first out: no job preempts another.
+    Releases,
     /// Not known: any job may preempt any other. So it is with release jitter, which lets a job
     /// with a longer relative deadline preempt.
     Any,

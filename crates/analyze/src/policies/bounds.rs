@@ -212,7 +212,7 @@ fn of_place(question: &Question<'_>, members: &Members, size: u32) -> Vec<Option
             }
         }
         // Of another order nothing is known but that tardiness is bounded.
-        _ if question.policy.order == Order::Own => none(),
+        _ if matches!(question.policy.order, Order::Releases | Order::Own) => none(),
         (_, _) if size == 1 => match members.edf_responses(&mut Work::of(RESPONSE_WORK)) {
             Some(times) => each(times, members.are_exact(), "EDF response times"),
             None => none(),

@@ -5,7 +5,7 @@ use super::costs::Rule;
 use super::question::Question;
 use crate::overheads::{self, CacheCharge, CacheDelays, Lost, Piece, Precedence, System};
 use model::{Assignment, CpuSet, Duration, Timing};
-use policy::catalog::Order;
+use policy::catalog::{Order, Priority};
 use std::borrow::Cow;
 
 /// WCETs and delays to ask about.
@@ -99,21 +99,26 @@ impl Question<'_> {
             overheads: &self.bill.overheads,
             delays: case.cache.as_ref().unwrap_or(&self.bill.cache),
             guarantee: self.guarantee,
-            charge: match (self.bill.rule, self.policy.order) {
-                (Rule::OneDelay, _) => CacheCharge::OneDelay(bound),
-                (Rule::AllOverheads, _) => CacheCharge::Twice,
-                (Rule::Paper, _) => CacheCharge::Paper,
-                (Rule::ByPiece, Order::Own) => CacheCharge::ByPiece(Precedence::Any),
-                (Rule::ByPiece, _)
-                    if !self.set.extras().is_empty() || self.set.has_priorities() =>
-                {
-                    CacheCharge::ByPiece(Precedence::Any)
-                }
-                (Rule::ByPiece, Order::Fixed(priority)) => {
-                    CacheCharge::ByPiece(Precedence::Fixed(priority))
-                }
-                (Rule::ByPiece, Order::Deadlines) => CacheCharge::ByPiece(Precedence::Edf),
+            charge: match self.bill.rule {
+                Rule::OneDelay => CacheCharge::OneDelay(bound),
+                Rule::AllOverheads => CacheCharge::Twice,
+                Rule::Paper => CacheCharge::Paper,
+                Rule::ByPiece => CacheCharge::ByPiece(self.precedence()),
             },
+        }
+    }
+
+    /// Which jobs can preempt which.
+    fn precedence(&self) -> Precedence {
+        // The order that tests and packing take for that of given priorities is that of the set.
+        let is_other = || self.set.has_priorities() && !self.set.ranks().is_sorted();
+        match self.policy.order {
+            _ if !self.set.extras().is_empty() => Precedence::Any,
+            Order::Fixed(Priority::Given) if is_other() => Precedence::Any,
+            Order::Fixed(priority) => Precedence::Fixed(priority),
+            Order::Deadlines => Precedence::Edf,
+            Order::Releases => Precedence::Releases,
+            Order::Own => Precedence::Any,
         }
     }
 

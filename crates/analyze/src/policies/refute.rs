@@ -38,6 +38,6 @@ pub(super) fn is_refuted(question: &Question<'_>) -> bool {
         _ if !question.policy.is_packed() => false,
         Order::Deadlines => edf::decide(tasks) == Ok(false),
         Order::Fixed(priority) => fixed_priority::decide(tasks, priority) == Ok(false),
-        Order::Own => false,
+        Order::Releases | Order::Own => false,
     }
 }

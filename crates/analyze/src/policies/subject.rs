@@ -115,7 +115,7 @@ impl Subject {
     pub fn priority(&self) -> Option<Priority> {
         match self.order {
             Order::Fixed(priority) => Some(priority),
-            Order::Deadlines | Order::Own => None,
+            Order::Deadlines | Order::Releases | Order::Own => None,
         }
     }
 

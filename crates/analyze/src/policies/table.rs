@@ -51,6 +51,7 @@ fn of(info: &'static Info) -> Listed {
             "by processor and part"
         }
         (_, Some(Order::Own)) => "every task may preempt every other",
+        (_, Some(Order::Releases)) => "no task preempts another",
         (_, Some(Order::Fixed(_))) => "a task preempts lower priorities",
         _ => "a task preempts longer deadlines",
     };

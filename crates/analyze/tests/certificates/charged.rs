@@ -45,7 +45,7 @@ pub struct Claim<'a> {
     pub claim: &'a Value,
     /// The tasks, with WCETs at the margin.
     pub tasks: &'a [Timing],
-    /// Have some blocking, jitter or priorities of their own?
+    /// Have some blocking or jitter?
     pub is_unordered: bool,
     pub guarantee: Guarantee,
 }
@@ -61,19 +61,27 @@ impl Claim<'_> {
             "pd2" => return self.is_in_quanta(&places[0]),
             _ => {}
         }
+        let mut order: Vec<usize> = (0..self.tasks.len()).collect();
+        if matches!(policy, "p-fp" | "g-fp") {
+            // Larger ones first, those without one last; the order of the set for the rest.
+            order.sort_by_key(|task| {
+                let own = &self.document["tasks"][*task]["priority"];
+                std::cmp::Reverse(own.as_u64())
+            });
+        }
         let assignment = match base {
             "edf-wm" => self.slices(places),
             "edf-fm" => self.turns(places),
-            _ => self.clusters(places),
+            _ => self.clusters(places, &order),
         };
-        let all: Vec<usize> = (0..self.tasks.len()).collect();
-        let charged = self.charged(&all, &assignment);
+        let charged = self.charged(&order, &assignment);
         let is_enough = |piece: &overheads::Piece| {
             let here = &charged.places[piece.place as usize].processors;
             let is_there = |place: &&Value| self.cpus(place).iter().all(|c| here.contains(*c));
             let place = places.iter().find(is_there).expect("a place");
             let at = list(&place["tasks"]).iter();
-            let at = at.clone().position(|t| index(t) == piece.task.index());
+            let task = order[piece.task.index()];
+            let at = at.clone().position(|t| index(t) == task);
             let stated = time(&place["inflated_ns"][at.expect("the task")]).nanos();
             stated.saturating_add(ROUNDING) >= piece.timing.wcet.nanos()
         };
@@ -175,9 +183,8 @@ impl Claim<'_> {
                 ("one-delay", _) => CacheCharge::OneDelay(time(&costs["delay_ns"])),
                 ("all-overheads", _) => CacheCharge::Twice,
                 ("paper", _) => CacheCharge::Paper,
-                _ if self.is_unordered || self.claim["policy"] == "g-fifo" => {
-                    CacheCharge::ByPiece(Precedence::Any)
-                }
+                _ if self.is_unordered => CacheCharge::ByPiece(Precedence::Any),
+                _ if self.claim["policy"] == "g-fifo" => CacheCharge::ByPiece(Precedence::Releases),
                 (_, Some(priority)) => CacheCharge::ByPiece(Precedence::Fixed(priority)),
                 (_, None) => CacheCharge::ByPiece(Precedence::Edf),
             },
@@ -186,7 +193,8 @@ impl Claim<'_> {
         ask(&tasks, &system)
     }
 
-    fn clusters(&self, places: &[Value]) -> Assignment {
+    /// Of tasks in this order.
+    fn clusters(&self, places: &[Value], order: &[usize]) -> Assignment {
         let of = |task: usize| {
             let has = |place: &Value| list(&place["tasks"]).iter().any(|t| index(t) == task);
             places.iter().position(has).expect("a place of the task") as u32
@@ -196,7 +204,7 @@ impl Claim<'_> {
                 .iter()
                 .map(|p| self.cpus(p).into_iter().collect())
                 .collect(),
-            cluster_of: (0..self.tasks.len()).map(of).collect(),
+            cluster_of: order.iter().copied().map(of).collect(),
         })
     }
 

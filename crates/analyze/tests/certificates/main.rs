@@ -389,7 +389,7 @@ fn is_true_of(document: &Value, claim: &Value) -> bool {
                 document,
                 claim,
                 tasks: set.timings(),
-                is_unordered: !set.extras().is_empty() || set.has_priorities(),
+                is_unordered: !set.extras().is_empty(),
                 guarantee,
             };
             charged.is_true(|place, tasks| place_holds(document, claim, place, tasks, guarantee))

@@ -21,8 +21,7 @@ use sets::{Case, QUANTUM};
 use std::collections::BTreeMap;
 
 const HARD: &str = "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,p-fp,g-fp:dm,g-fp,edf-wm,nps-f,nps-f:delta=2,c-nps-f:size=2,pd2";
-const SOFT: &str =
-    "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,g-fp:dm,edf-fm,edf-wm,nps-f,c-nps-f:size=2,pd2,ca-edf";
+const SOFT: &str = "p-edf,c-edf:size=2,g-edf,g-fifo,p-rm,p-fp:dm,p-fp,g-fp:dm,g-fp,edf-fm,edf-wm,nps-f,c-nps-f:size=2,pd2,ca-edf";
 
 /// The verdict of one policy; `None`: the machine has no clusters for it.
 fn ask(case: &Case, set: &TaskSet, policy: &Spec, guarantee: Guarantee) -> Option<PolicyVerdict> {
@@ -208,6 +207,21 @@ fn hold(policies: &str, guarantee: Guarantee) {
         broken.len(),
         broken.join("\n\n")
     );
+}
+
+/// Every policy that can be judged is in these lists, and no other.
+#[test]
+fn every_policy_of_the_catalog_is_simulated() {
+    use policy::catalog::{self, Tests};
+    for info in catalog::all() {
+        for (tests, list) in [(info.hard, HARD), (info.soft, SOFT)] {
+            let is_there = list
+                .split(',')
+                .any(|name| name.split(':').next() == Some(info.name));
+            let is_judged = tests != Tests::None;
+            assert_eq!(is_there, is_judged, "{}: {list}", info.name);
+        }
+    }
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub struct Case {
     pub load: Load,
     pub tasks: Vec<Timing>,
     pub wss: Vec<Bytes>,
+    /// Priorities of the tasks' own, in a third of the sets; some tasks have none, some the same.
+    pub priorities: Vec<Option<u32>>,
     pub seed: u64,
 }
 
@@ -58,14 +60,20 @@ impl Case {
             };
             wss.push(Bytes::from_kib(4 << order.min(10)));
         }
+        let load = match random.one_in(2) {
+            true => Load::Load,
+            false => Load::Idle,
+        };
+        let has_priorities = random.one_in(3);
+        let mut priority = |_: &Timing| {
+            let drawn = random.below(count) as u32;
+            has_priorities.then_some(drawn).filter(|drawn| *drawn > 0)
+        };
         Case {
+            priorities: tasks.iter().map(&mut priority).collect(),
             platform: pairs(m, 4, None),
             profile: Profile::builtin("xeon-l7455").unwrap(),
-            load: if random.one_in(2) {
-                Load::Load
-            } else {
-                Load::Idle
-            },
+            load,
             tasks,
             wss,
             seed,
@@ -94,6 +102,7 @@ impl Case {
             let details = Details {
                 phase: phases.get(index).copied().unwrap_or_default(),
                 wss: Some(*wss),
+                priority: self.priorities[index],
                 ..Details::named(format!("T{}", index + 1))
             };
             (*t, details)

@@ -63,6 +63,8 @@ fn on_one_processor_a_job_pays_for_those_that_it_can_preempt() {
     // The order of the set; the second preempts the third, whatever their deadlines.
     let (fixed, _) = charged(&together, 1, Precedence::Fixed(Priority::Given));
     assert_eq!(paid(&fixed), [300, 300, 50, 0]);
+    let (fifo, _) = charged(&together, 1, Precedence::Releases);
+    assert_eq!(paid(&fifo), [0; 4]);
     let (apart, longest) = charged(&in_clusters(&[1; 4], [0, 1, 2, 3]), 4, Precedence::Edf);
     assert_eq!((paid(&apart), longest), (vec![0; 4], us(300)));
 }

@@ -168,6 +168,48 @@ fn a_small_task_pays_for_the_large_one_that_it_preempts() {
 
 /// Five tasks that all find a processor of their own are not cut: none of them migrates, none is
 /// ever preempted.
+/// `p-edf` and `p-rm` do not look at priorities; `p-fp` puts the set in their order, and a task
+/// pays for those below it.
+#[test]
+fn priorities_of_the_tasks_let_nobody_preempt_who_could_not_before() {
+    let (platform, profile) = (Platform::symmetric(1), xeon());
+    let small = |period| Timing::implicit(ms(1), ms(period));
+    let of = |priorities: [Option<u32>; 3]| {
+        let tasks = [
+            task("large", small(1_000), Bytes::from_mib(4)),
+            task("mid", small(500), Bytes::from_kib(256)),
+            task("small", small(200), Bytes::from_kib(4)),
+        ];
+        let with = |((timing, details), priority)| {
+            (
+                timing,
+                Details {
+                    priority,
+                    ..details
+                },
+            )
+        };
+        TaskSet::new(tasks.into_iter().zip(priorities).map(with).collect()).unwrap()
+    };
+    let charged = |set: &TaskSet, policy| {
+        let verdict = only(set, &platform, policy, Guarantee::Hard, &charge(&profile));
+        assert!(verdict.schedulable, "{}", verdict.reason);
+        let of_cpmd = verdict.lost.iter().find(|l| l.to == "cpmd");
+        (verdict.tasks, of_cpmd.map(|l| l.utilization).unwrap())
+    };
+    let plain = of([None; 3]);
+    for policy in ["p-edf", "p-rm", "p-fp:dm"] {
+        let with = charged(&of([Some(9), Some(5), Some(7)]), policy);
+        assert_eq!(with, charged(&plain, policy), "{policy}");
+    }
+    // By rate, as the priorities say: the large one pays for nobody.
+    let by_rate = of([Some(1), Some(5), Some(9)]);
+    assert_eq!(charged(&by_rate, "p-fp"), charged(&plain, "p-rm"));
+    // The other way round it pays for both, and nobody for it.
+    let against = of([Some(9), Some(5), Some(1)]);
+    assert!(charged(&against, "p-fp").1 < charged(&by_rate, "p-fp").1);
+}
+
 #[test]
 fn tasks_that_do_not_migrate_pay_no_migrations() {
     let (platform, profile) = (Platform::builtin("xeon-l7455").unwrap(), xeon());

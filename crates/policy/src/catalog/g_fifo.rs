@@ -3,7 +3,7 @@
 //! Equal releases: the lower task index. Tardiness is bounded where the set is not over-utilized
 //! (Leontyev, Anderson 2010): the priority of a job stays on its release.
 
-use crate::catalog::{Info, Tests};
+use crate::catalog::{Info, Order, Tests};
 use crate::cluster::{Cluster, Rank};
 use crate::plan::{Plan, Setup};
 use crate::queue::key;
@@ -15,6 +15,7 @@ use model::Result;
 pub static INFO: Info = Info {
     name: "g-fifo",
     summary: "global first in, first out",
+    order: |_| Ok(Order::Releases),
     soft: Tests::Utilization,
     tried: &["g-fifo"],
     ..Info::DEFAULT

@@ -63,6 +63,8 @@ pub enum Order {
     Deadlines,
     /// The priority of the task: it preempts lower ones only.
     Fixed(Priority),
+    /// The earlier release: no job preempts another.
+    Releases,
     /// The policy's own: nothing is assumed, every task may preempt every other.
     Own,
 }

@@ -57,7 +57,7 @@ impl Certifier<'_> {
     pub(super) fn search(&self, verdict: &mut PolicyVerdict) {
         let hard = self.question.guarantee == Guarantee::Hard;
         let is_global = self.question.policy.clusters == ClusterSpec::Global
-            && self.question.policy.order != Order::Own
+            && !matches!(self.question.policy.order, Order::Releases | Order::Own)
             && self.question.policy.is_packed();
         if verdict.schedulable || verdict.refuted || !hard || !is_global || has_phases(self) {
             return;
