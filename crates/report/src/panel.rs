@@ -8,6 +8,7 @@ use crate::axis::Axis;
 use crate::sheet::{BOLD, Backend, Sheet, tenths, text_width, wrapped};
 use crate::style::{Ink, Look, SMALL, TEXT};
 use crate::svg::Figure;
+use crate::words;
 use model::{Error, Result};
 use plotters::chart::ChartBuilder;
 use plotters::coord::Shift;
@@ -184,7 +185,7 @@ impl Sketch {
             0 => EDGE / 2.0,
             n => EDGE + n as f64 * ROW,
         };
-        let remark = wrapped(&self.remark, SMALL, width - 2.0 * EDGE);
+        let remark = wrapped(&words::spaced(&self.remark, ' '), SMALL, width - 2.0 * EDGE);
         let below = top + self.panel.1 * rows as f64;
         let height = match remark.len() {
             0 => below,
@@ -331,7 +332,11 @@ impl Panel {
         let area = root
             .clone()
             .shrink(at(left, top), (tenths(width) as u32, tenths(height) as u32));
-        let title = wrapped(&self.title, TEXT * BOLD, width - 2.0 * EDGE);
+        let title = wrapped(
+            &words::spaced(&self.title, ' '),
+            TEXT * BOLD,
+            width - 2.0 * EDGE,
+        );
         let widest = self
             .y
             .ticks

@@ -50,6 +50,7 @@ const LINE: f64 = 16.0;
 /// that stands below it, or empty.
 pub fn figure(id: &str, title: &str, view: &View, rows: Rows, width: f64, remark: &str) -> Figure {
     let canvas = Canvas::new(view, rows, width);
+    let remark = words::spaced(remark, ' ');
     let remark_lines = wrapped(&remark.replace('`', ""), SMALL, width - 16.0);
     let legend = TOP + ROW * canvas.count as f64 + 34.0;
     let below = legend + legend::height(&canvas) + 6.0;
@@ -69,10 +70,7 @@ pub fn figure(id: &str, title: &str, view: &View, rows: Rows, width: f64, remark
         id: id.to_owned(),
         title: title.to_owned(),
         description: describe(view),
-        caption: [caption(view), remark.to_owned()]
-            .join(" ")
-            .trim_end()
-            .to_owned(),
+        caption: [caption(view), remark].join(" ").trim_end().to_owned(),
         width,
         height,
         shapes: drawing.shapes,

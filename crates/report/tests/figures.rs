@@ -485,7 +485,7 @@ fn no_text_of_a_chart_lies_upon_another() {
                     };
                     let words = Words {
                         caption: "",
-                        charges: "Charged: D once a job; no kernel overheads.",
+                        charges: "Charged: D = 500us once a job, 64KiB; no kernel overheads.",
                     };
                     let figure = schedulability::weighted_as(
                         &form,
@@ -499,7 +499,9 @@ fn no_text_of_a_chart_lies_upon_another() {
                     .unwrap();
                     assert_eq!(overlaps(&figure), Vec::<String>::new());
                     assert_eq!(cut(&figure), Vec::<String>::new());
-                    assert!(texts(&figure).join(" ").contains(words.charges));
+                    // As the axes write units.
+                    let written = "Charged: D = 500 µs once a job, 64 KiB; no kernel overheads.";
+                    assert!(texts(&figure).join(" ").contains(written));
                 }
             }
         }
