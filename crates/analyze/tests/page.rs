@@ -23,3 +23,29 @@ fn the_page_of_tests_is_made_from_the_registry() {
         );
     }
 }
+
+/// Every section that has an equation or a count says what holds it up.
+#[test]
+fn the_page_of_overheads_says_what_is_proven_argued_or_only_tested() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/overheads.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let sections: Vec<&str> = page.split("\n## ").collect();
+    let counted = [
+        "By piece",
+        "One processor or cluster",
+        "EDF-fm",
+        "EDF-WM",
+        "NPS-F",
+        "PD²",
+    ];
+    for name in counted {
+        let section = sections.iter().find(|s| s.starts_with(name)).unwrap();
+        let says = ["proven", "argued", "only tested"];
+        assert!(says.iter().any(|word| section.contains(word)), "{name}");
+        // Whose the counts are.
+        assert!(
+            ["ours", "Proof"].iter().any(|word| section.contains(word)),
+            "{name}"
+        );
+    }
+}
