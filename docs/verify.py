@@ -24,7 +24,7 @@ TASK = {"task", "wcet_ns", "period_ns", "deadline_ns", "phase_ns", "jitter_ns", 
 CLAIM = {"policy", "says", "with", "costs", "places", "stuck", "refutation"}
 PLACE = {"processors", "tasks", "inflated_ns", "windows_ns", "budgets_ns", "slices", "parts",
          "proof", "refusals"}
-TURN = {"processor", "server", "from_ns", "until_ns"}
+TURN = {"cpu", "server", "from_ns", "until_ns"}
 SIX = ("release_ns", "scheduling_ns", "context_switch_ns", "ipi_latency_ns", "timer_transfer_ns",
        "tick_ns")
 COSTS = {"delay_ns", "ways", "delays_ns", "tick_period_ns", *SIX}
@@ -34,9 +34,9 @@ PROOFS = {"DEMAND": {"until", "points"}, "RESPONSES": {"jobs"}, "UTILIZATION": {
           "LOAD": {"until", "points"}, "FFDBF": {"speed", "until", "points"},
           "BAR": {"until", "windows"},
           "PD2": {"quanta", "total"}, "NPS-F": {"slot_ns", "servers", "turns"}}
-REFUSALS = {"UTILIZATION": set(), "TASK": {"task"}, "DEMAND": {"until"},
-            "GFB": set(), "GDM-DENSITY": set(), "BAK": {"task"}, "LOAD": {"until"},
-            "MISS": {"task", "releases_ns", "schedule"}}
+REFUSALS = {"UTILIZATION": set(), "TASK": {"index"}, "DEMAND": {"until"},
+            "GFB": set(), "GDM-DENSITY": set(), "BAK": {"index"}, "LOAD": {"until"},
+            "MISS": {"index", "releases_ns", "schedule"}}
 
 
 class Bad(Exception):
@@ -93,7 +93,7 @@ def piece(value):
 def turn(value):
     """Processor, server, from, until."""
     value = fields(value, TURN, TURN)
-    numbers = index(value.get("processor")), index(value.get("server"), 2 ** 64)
+    numbers = index(value.get("cpu")), index(value.get("server"), 2 ** 64)
     return (*numbers, number(value.get("from_ns")), number(value.get("until_ns")))
 
 
@@ -113,7 +113,7 @@ def tagged(value, kinds):
             "quanta": row(number), "slot_ns": number, "turns": row(turn),
             "servers": row(lambda n: index(n, 2 ** 64)),
             "rounds": row(row(lambda n: None if n is None else number(n))),
-            "task": lambda n: index(n, 2 ** 64), "by": str,
+            "index": lambda n: index(n, 2 ** 64), "by": str,
             "releases_ns": row(row(number)), "schedule": row(piece)}
     return {key: read[key](value[key]) for key in keys}
 
@@ -501,9 +501,9 @@ def holds(here, proof):
 
 def is_refused(here, why):
     by, edf = why["by"], here.order == "edf"
-    if "task" in why:
-        demand_that(why["task"] in here.ids, "the task is not there")
-        k = here.ids.index(why["task"])
+    if "index" in why:
+        demand_that(why["index"] in here.ids, "the task is not there")
+        k = here.ids.index(why["index"])
     if by == "UTILIZATION":
         return load(here.tasks) > here.m
     if by == "TASK":

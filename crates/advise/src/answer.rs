@@ -82,7 +82,10 @@ pub struct OneTask {
     #[serde(rename = "wcet_ns", serialize_with = "model::time::ns::serialize")]
     pub wcet: Duration,
     /// With this WCET, and all others as they are, the plan still holds.
-    #[serde(rename = "largest_ns", serialize_with = "model::time::ns::serialize")]
+    #[serde(
+        rename = "largest_wcet_ns",
+        serialize_with = "model::time::ns::serialize"
+    )]
     pub largest: Duration,
     /// The same in thousandths of its WCET.
     pub thousandths: u64,

@@ -29,7 +29,7 @@ pub struct Boundary {
     #[serde(rename = "p99_ns", serialize_with = "model::time::ns::serialize")]
     pub p99: Duration,
     /// The dearest.
-    #[serde(rename = "longest_ns", serialize_with = "model::time::ns::serialize")]
+    #[serde(rename = "max_ns", serialize_with = "model::time::ns::serialize")]
     pub longest: Duration,
     /// How many were seen.
     pub count: usize,

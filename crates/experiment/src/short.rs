@@ -60,7 +60,7 @@ pub struct Row {
     /// Its memory.
     pub wss: Bytes,
     /// The shortest activation alone: median over the runs, in nanoseconds.
-    pub least_ns: f64,
+    pub min_ns: f64,
     /// The shortest activation alone with its memory in all colors that are free: what it takes
     /// where it has the whole cache, in nanoseconds.
     pub whole_ns: f64,
@@ -170,7 +170,7 @@ fn row_of(task: Task, size: usize, runs: usize, whole_ns: f64, samples: &[Sample
     Ok(Row {
         size,
         wss: task.wss(size),
-        least_ns: median(least.iter().map(|l| l.1)),
+        min_ns: median(least.iter().map(|l| l.1)),
         whole_ns,
         unpredictability: over_runs(&|run, scenario| of(run, scenario).fold(0.0, f64::max)),
         typical: over_runs(&|run, scenario| median(of(run, scenario))),
@@ -238,7 +238,7 @@ mod tests {
             ..sample(0, 1, 9000.0)
         });
         let row = row_of(Task::Filter, 512, 3, 90.0, &samples).unwrap();
-        assert_eq!((row.least_ns, row.whole_ns), (100.0, 90.0));
+        assert_eq!((row.min_ns, row.whole_ns), (100.0, 90.0));
         assert_eq!(row.unpredictability[0], 1.1);
         assert_eq!(row.unpredictability[1], 3.0, "the median of 2, 3 and 4");
         assert_eq!(row.typical[1], 2.25);

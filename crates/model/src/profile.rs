@@ -211,10 +211,18 @@ pub struct Profile {
     /// Where the numbers come from.
     pub provenance: Provenance,
     /// The time between two ticks of the kernel; none: see [`Profile::DEFAULT_TICK_PERIOD`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "tick_period_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tick_period: Option<Duration>,
     /// The time between two looks of the engine's watch for standstills; none: nobody watches.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "watch_period_ns",
+        serialize_with = "crate::time::ns::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub watch_period: Option<Duration>,
     /// Cache delays.
     #[serde(skip_serializing_if = "Vec::is_empty")]

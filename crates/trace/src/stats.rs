@@ -321,7 +321,7 @@ impl Statistics {
             .enumerate()
             .filter(|(cpu, _)| self.state.processors[*cpu].may_run())
             .map(|(cpu, c)| ProcessorSummary {
-                processor: cpu as u32,
+                cpu: cpu as u32,
                 executed_ns: clamp(c.executed),
                 overheads_ns: clamp(c.overheads),
             })

@@ -74,7 +74,7 @@ pub struct TaskRecord {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ProcessorSummary {
     /// Its number.
-    pub processor: u32,
+    pub cpu: u32,
     /// Time that jobs executed on it.
     pub executed_ns: u64,
     /// Time that overheads took on it.
@@ -271,7 +271,7 @@ impl Summary {
                 .saturating_sub(p.executed_ns)
                 .saturating_sub(p.overheads_ns);
             table.row([
-                format!("P{}", p.processor),
+                format!("P{}", p.cpu),
                 part(p.executed_ns),
                 part(p.overheads_ns),
                 part(idle),

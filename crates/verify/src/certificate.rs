@@ -106,7 +106,7 @@ objects! {
     }
 
     /// Between these times of every slot a processor serves a server of NPS-F.
-    Turn { processor: u32, server: usize, from_ns: Number, until_ns: Number }
+    Turn { cpu: u32, server: usize, from_ns: Number, until_ns: Number }
     /// A part of a schedule: from the end of the one before these tasks run.
     Piece { until_ns: Number, runs: Vec<usize> }
     Without { policy: String, #[serde(default)] with: With, why: String }
@@ -138,11 +138,11 @@ pub enum Proof {
 #[serde(tag = "by", rename_all = "SCREAMING-KEBAB-CASE", deny_unknown_fields)]
 pub enum Refusal {
     Utilization {},
-    Task { task: usize },
+    Task { index: usize },
     Demand { until: Number },
     Gfb {},
     GdmDensity {},
-    Bak { task: usize },
+    Bak { index: usize },
     Load { until: Number },
-    Miss { task: usize, releases_ns: Vec<Vec<Number>>, schedule: Vec<Piece> },
+    Miss { index: usize, releases_ns: Vec<Vec<Number>>, schedule: Vec<Piece> },
 }

@@ -104,22 +104,22 @@ impl<'a> Here<'a> {
     pub fn is_refused(&self, refusal: &Refusal) -> Result<(), String> {
         let (edf, fixed) = (self.order == Order::Deadlines, self.order.is_fixed());
         let reduced = |sporadic| self.reduced(sporadic, true);
-        let at = |task| self.ids.iter().position(|id| id == task).ok_or("the task is not there");
+        let at = |index| self.ids.iter().position(|id| id == index).ok_or("the task is not there");
         let fails = match refusal {
             Refusal::Utilization {} => utilization(&self.tasks) > q(self.m),
-            Refusal::Task { task } => {
-                let t = &self.tasks[at(task)?];
+            Refusal::Task { index } => {
+                let t = &self.tasks[at(index)?];
                 t.wcet > t.period || (self.set.is_hard() && &t.wcet + &t.jitter > t.deadline)
             }
             Refusal::Demand { until } if edf && self.m == 1 && self.set.is_hard() => {
                 single::demand(&self.tasks, &until.0) > until.0
             }
-            Refusal::Miss { task, releases_ns, schedule } if edf || fixed => {
-                replay::misses(self, at(task)?, releases_ns, schedule)?
+            Refusal::Miss { index, releases_ns, schedule } if edf || fixed => {
+                replay::misses(self, at(index)?, releases_ns, schedule)?
             }
             Refusal::Gfb {} if edf => !many::densities(self, &reduced(false)?)?.2,
             Refusal::GdmDensity {} if fixed => !many::densities(self, &reduced(true)?)?.2,
-            Refusal::Bak { task } if edf => !bak(&reduced(false)?, self.m, at(task)?).is_sorted(),
+            Refusal::Bak { index } if edf => !bak(&reduced(false)?, self.m, at(index)?).is_sorted(),
             Refusal::Load { until } if edf => many::load_fails(self, &until.0)?,
             _ => return Err("the refusal is not one for this policy and place".to_owned()),
         };

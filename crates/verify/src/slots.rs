@@ -37,7 +37,7 @@ fn servers<'a>(here: &Here<'a>) -> Result<Vec<(Here<'a>, Vec<&'a Turn>)>, String
     let of = |server: usize| {
         let inside: Vec<usize> = (0..server_of.len()).filter(|k| server_of[*k] == server).collect();
         let turns: Vec<&Turn> = turns.iter().filter(|turn| turn.server == server).collect();
-        let cpus: BTreeSet<u32> = turns.iter().map(|turn| turn.processor).collect();
+        let cpus: BTreeSet<u32> = turns.iter().map(|turn| turn.cpu).collect();
         let alone = Here {
             ids: inside.iter().map(|k| here.ids[*k]).collect(),
             tasks: inside.iter().map(|k| here.tasks[*k].clone()).collect(),
@@ -72,11 +72,11 @@ pub fn serve(
     for (at, turn) in turns.iter().enumerate() {
         // No processor serves two at once, and no two processors one.
         let is_apart = |other: &Turn| {
-            let differs = other.processor != turn.processor && other.server != turn.server;
+            let differs = other.cpu != turn.cpu && other.server != turn.server;
             differs || other.until_ns.0 <= turn.from_ns.0 || turn.until_ns.0 <= other.from_ns.0
         };
         let is_inside = turn.from_ns.0 <= turn.until_ns.0 && turn.until_ns.0 <= *slot;
-        let is_alone = here.cpus.contains(&turn.processor) && turns[..at].iter().all(is_apart);
+        let is_alone = here.cpus.contains(&turn.cpu) && turns[..at].iter().all(is_apart);
         require!(is_inside && is_alone, "turn {at} is not within the slot, or not apart");
     }
     let all = servers(here)?;

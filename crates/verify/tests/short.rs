@@ -44,5 +44,5 @@ fn a_field_that_a_refusal_does_not_have_is_not_passed_over() {
     };
     let report = verify::verify(&claim(r#"{"by":"UTILIZATION"}"#)).unwrap();
     assert!(report.is_verified());
-    assert!(verify::verify(&claim(r#"{"by":"UTILIZATION","task":0}"#)).is_err());
+    assert!(verify::verify(&claim(r#"{"by":"UTILIZATION","index":0}"#)).is_err());
 }

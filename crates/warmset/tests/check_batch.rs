@@ -29,10 +29,10 @@ fn every_line_is_answered_with_its_id() {
     let (status, out, err) = check(&["--batch", "-", "--tests", "GFB,bak"], input);
     assert_eq!(
         out,
-        "{\"id\":7,\"verdicts\":{\"GFB\":true,\"BAK\":true}}\n\
-         {\"id\":\"late\",\"verdicts\":{\"GFB\":null,\"BAK\":null}}\n\
-         {\"id\":null,\"verdicts\":{\"GFB\":false,\"BAK\":false}}\n\
-         {\"id\":[1],\"verdicts\":{\"GFB\":false,\"BAK\":false}}\n"
+        "{\"schema_version\":1,\"id\":7,\"verdicts\":{\"GFB\":true,\"BAK\":true}}\n\
+         {\"schema_version\":1,\"id\":\"late\",\"verdicts\":{\"GFB\":null,\"BAK\":null}}\n\
+         {\"schema_version\":1,\"id\":null,\"verdicts\":{\"GFB\":false,\"BAK\":false}}\n\
+         {\"schema_version\":1,\"id\":[1],\"verdicts\":{\"GFB\":false,\"BAK\":false}}\n"
     );
     assert_eq!((status, err.as_str()), (0, ""));
 }
@@ -53,7 +53,10 @@ fn a_grid_is_on_request_and_the_answer_says_so() {
     let no = "{\"BCLI\":false,\"RTA\":false,\"GEDF_ANY\":false,\"BAR\":false}";
     assert_eq!(
         (status, out),
-        (0, format!("{{\"id\":1,\"verdicts\":{no}}}\n"))
+        (
+            0,
+            format!("{{\"schema_version\":1,\"id\":1,\"verdicts\":{no}}}\n")
+        )
     );
     let arguments = [
         "--batch",
@@ -69,7 +72,7 @@ fn a_grid_is_on_request_and_the_answer_says_so() {
         (status, out),
         (
             0,
-            format!("{{\"id\":1,\"grid_ns\":1000,\"verdicts\":{yes}}}\n")
+            format!("{{\"schema_version\":1,\"id\":1,\"grid_ns\":1000,\"verdicts\":{yes}}}\n")
         )
     );
     let (status, out, err) = check(&["--batch", "-", "--tests", "GFB", "--grid", "2ms"], LIGHT);
@@ -94,7 +97,10 @@ fn many_lines_are_answered_in_order() {
     let (status, out, _) = check(&["--batch", "-", "--tests", "GFB"], input);
     assert_eq!(status, 0);
     for (id, line) in out.lines().enumerate() {
-        assert_eq!(line, format!(r#"{{"id":{id},"verdicts":{{"GFB":true}}}}"#));
+        assert_eq!(
+            line,
+            format!(r#"{{"schema_version":1,"id":{id},"verdicts":{{"GFB":true}}}}"#)
+        );
     }
     assert_eq!(out.lines().count(), 20_000);
 }
@@ -185,6 +191,6 @@ fn a_file_of_answers_appears_only_when_it_is_complete() {
     assert_eq!((status, out.as_str()), (0, ""));
     assert_eq!(
         std::fs::read_to_string(&file).unwrap(),
-        "{\"id\":7,\"verdicts\":{\"GFB\":true}}\n"
+        "{\"schema_version\":1,\"id\":7,\"verdicts\":{\"GFB\":true}}\n"
     );
 }

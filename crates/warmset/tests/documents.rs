@@ -50,6 +50,7 @@ fn is_whole(value: &Value) -> bool {
     match value {
         Value::Number(n) => n.is_i64() || n.is_u64(),
         Value::Null => true,
+        Value::Array(all) => all.iter().all(is_whole),
         _ => false,
     }
 }
@@ -65,7 +66,6 @@ fn look(value: &Value, place: &str) {
                 let place = format!("{place}.{key}");
                 if key.ends_with("_ns") && !key.starts_with("percentiles") {
                     let whole = match v {
-                        Value::Array(all) => all.iter().all(is_whole),
                         Value::Object(all) => all.values().all(is_whole),
                         v => is_whole(v),
                     };
@@ -106,6 +106,18 @@ fn every_document_has_a_version_and_times_in_nanoseconds() {
         let document = document(dir.path(), args);
         assert_eq!(document["schema_version"], 1, "{args}");
         look(&document, args);
+    }
+    let sets = dir.path().join("sets.jsonl");
+    let set = r#"{"id":1,"m":1,"tasks":[{"wcet":1,"period":5},{"wcet":2,"period":7}]}"#;
+    std::fs::write(sets, format!("{set}\n{set}\n")).expect("written");
+    for args in [
+        "check --batch sets.jsonl --grid 1us",
+        "simulate --batch sets.jsonl --policy g-edf",
+    ] {
+        for line in output(dir.path(), args).lines() {
+            assert!(line.starts_with("{\"schema_version\":1,"), "{line}");
+            look(&serde_json::from_str(line).expect("JSON"), args);
+        }
     }
     let file = "fig5/results.json";
     let text = std::fs::read_to_string(dir.path().join(file)).expect("there");

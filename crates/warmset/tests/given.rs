@@ -366,7 +366,7 @@ fn blocking_and_jitter_count_or_are_refused() {
     assert_eq!(status, 0);
     assert_eq!(
         out.trim(),
-        r#"{"id":1,"verdicts":{"GFB":true,"RTA":true,"PEDF-WFD":true,"PD2":null}}"#
+        r#"{"schema_version":1,"id":1,"verdicts":{"GFB":true,"RTA":true,"PEDF-WFD":true,"PD2":null}}"#
     );
 }
 

@@ -422,7 +422,7 @@ fn a_program_is_timed_in_colors_and_a_task_takes_what_is_told() -> Outcome {
     for (place, colors) in [None, Some(1), Some(2)].into_iter().enumerate() {
         for row in &rows[place * kinds..(place + 1) * kinds] {
             assert_eq!(row["colors"].as_u64(), colors, "{row}");
-            assert!(row["least_ns"].as_u64().unwrap() > 100_000, "{row}");
+            assert!(row["min_ns"].as_u64().unwrap() > 100_000, "{row}");
         }
     }
     // Colors that make it slower are left out.

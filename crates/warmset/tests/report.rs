@@ -83,7 +83,7 @@ fn delays_in_schedules_are_a_section_with_both_figures_and_each_observation() {
     let results = r#"{"runs": 8, "jobs": 1200, "samples": 90, "provenance": FROM, "observations": [
         {"id": "observation-5", "says": "delays do not depend on it", "source": "000 §4.2", "rule": "no trend",
          "here": "z = 0.31", "holds": "cannot-tell"}],
-        "example": {"policy": "g-edf", "tasks": 6, "load": "idle", "resumption": "preemption", "wss_bytes": 65536,
+        "example": {"policy": "g-edf", "tasks": 6, "load": "idle", "resumption": "preemption", "wss": "64KiB",
          "from": 0, "to": 0, "cold_ns": 9000, "warm_ns": 1000, "post_ns": 4000, "told_ns": 700000,
          "away_ns": 701000}}"#;
     let results = results.replace("FROM", &from);

@@ -42,6 +42,8 @@ fn answer(dir: &Path, args: &str) -> Value {
 const PROFILE: &str = "
 version = 1
 platform = \"board\"
+tick_period = \"1ms\"
+watch_period = \"2ms\"
 [provenance]
 source = \"a measurement\"
 [[overheads]]
@@ -142,7 +144,10 @@ const ANSWERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("platform-list", &["platform --platform list"]),
-    ("profile", &["profile show xeon-l7455"]),
+    (
+        "profile",
+        &["profile show xeon-l7455", "profile show ./morning.toml"],
+    ),
     (
         "profile-values",
         &[
@@ -308,6 +313,43 @@ fn what_studies_keep_and_say_is_as_its_schema_says() {
     );
 }
 
+/// Sets that are accepted, that are refused, that no processor takes, and that no test is for; with
+/// any `id`.
+const SETS: &str = r#"
+{"id":7,"m":2,"tasks":[{"wcet":4,"period":10},{"wcet":5,"period":10}]}
+{"id":"late","m":2,"tasks":[{"wcet":4,"period":10,"deadline":12},{"wcet":5,"period":10}],"horizon_us":8}
+{"id":[1,null],"m":1,"tasks":[{"wcet":8,"period":10},{"wcet":5,"period":10}]}
+{"m":2,"tasks":[{"wcet":6,"period":10,"deadline":5}]}
+"#;
+
+#[test]
+fn each_line_of_a_batch_is_as_its_schema_says() {
+    let dir = directory();
+    std::fs::write(dir.path().join("sets.jsonl"), SETS).expect("written");
+    for (schema, command) in [
+        ("check-batch", "check --batch sets.jsonl"),
+        (
+            "check-batch",
+            "check --batch sets.jsonl --tests GFB --grid 1us",
+        ),
+        (
+            "simulate-batch",
+            "simulate --batch sets.jsonl --policy g-edf",
+        ),
+        (
+            "simulate-batch",
+            "simulate --batch sets.jsonl --policy p-edf",
+        ),
+    ] {
+        let lines = Called::within(warmset!(), dir.path(), command).answer();
+        assert_eq!(lines.lines().count(), 4, "{command}");
+        for line in lines.lines() {
+            assert!(line.starts_with("{\"schema_version\":1,\"id\":"), "{line}");
+            hold(schema, &serde_json::from_str(line).expect("JSON"));
+        }
+    }
+}
+
 /// What the binary prints and writes is what stands in the directory.
 #[test]
 fn the_binary_has_every_schema() {
@@ -461,6 +503,104 @@ fn schemas_are_valid_and_describe_every_field() {
         look(&schema, &name, &mut wrong);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Names that other documents have another one for, and that one.
+const OTHERWISE: [(&str, &str); 9] = [
+    ("ns", "`total_ns`, or another name that says which time"),
+    ("processor", "`cpu`"),
+    ("scheduler", "`policy`"),
+    ("most_ns", "`max_ns`"),
+    ("largest_ns", "`max_ns`"),
+    ("longest_ns", "`max_ns`"),
+    ("least_ns", "`min_ns`"),
+    ("smallest_ns", "`min_ns`"),
+    ("shortest_ns", "`min_ns`"),
+];
+
+/// What is wrong with a field of this name, by the rules of docs/documents.md.
+fn misnamed(field: &str, about: &Value) -> Option<String> {
+    if let Some((_, now)) = OTHERWISE.iter().find(|(name, _)| *name == field) {
+        return Some(format!("is called {now} elsewhere"));
+    }
+    let types = match &about["type"] {
+        Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
+        one => Vec::from_iter(one.as_str()),
+    };
+    let is = |name: &str| types.contains(&name);
+    // A number of something else may be rounded up to nanoseconds.
+    let description = about["description"].as_str().unwrap_or_default();
+    let is_time = description
+        .replace("to nanoseconds", "")
+        .contains("nanoseconds");
+    let has_unit = |ending: &&str| field.ends_with(ending);
+    match field {
+        "task" if is("integer") => Some("is no name: a place is an `index`".to_owned()),
+        "index" | "cpu" if !is("integer") => Some("is no number".to_owned()),
+        "wss" if !is("string") => Some("is no text: what was measured is `wss_bytes`".to_owned()),
+        _ if is_time && !field.ends_with("_ns") => {
+            Some("is in nanoseconds and does not end in `_ns`".to_owned())
+        }
+        _ if ["_us", "_ms", "_s", "_seconds"].iter().any(has_unit) => {
+            Some("is a time that is not in nanoseconds".to_owned())
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn the_same_thing_has_the_same_name_in_every_schema() {
+    fn look(value: &Value, place: &str, faults: &mut Vec<String>) {
+        match value {
+            Value::Object(keys) => {
+                if let Some(Value::Object(fields)) = keys.get("properties") {
+                    for (field, about) in fields {
+                        let fault = misnamed(field, about);
+                        faults.extend(fault.map(|fault| format!("{place}: `{field}` {fault}")));
+                    }
+                }
+                for (key, value) in keys {
+                    look(value, &format!("{place}/{key}"), faults);
+                }
+            }
+            Value::Array(all) => all.iter().for_each(|value| look(value, place, faults)),
+            _ => {}
+        }
+    }
+    let mut wrong = Vec::new();
+    for (name, schema) in all() {
+        look(&schema, &name, &mut wrong);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_name_of_its_own_is_found() {
+    let about = |kind: &str, description: &str| json!({"type": kind, "description": description});
+    let integer = about("integer", "How long.");
+    for (field, about) in [
+        ("ns", &integer),
+        ("processor", &integer),
+        ("longest_ns", &integer),
+        ("response_us", &integer),
+        ("task", &about("integer", "Its place.")),
+        ("cpu", &about("string", "Its name.")),
+        ("wss", &about("integer", "Its size.")),
+        ("length", &about("integer", "How long, in nanoseconds.")),
+    ] {
+        assert!(misnamed(field, about).is_some(), "{field}");
+    }
+    for (field, about) in [
+        ("response_ns", &about("integer", "In nanoseconds.")),
+        ("task", &about("string", "Its name.")),
+        (
+            "thousandths",
+            &about("integer", "Rounded up to nanoseconds."),
+        ),
+        ("processors", &integer),
+    ] {
+        assert_eq!(misnamed(field, about), None, "{field}");
+    }
 }
 
 #[test]

@@ -254,9 +254,9 @@ fn batches_answer_line_by_line() {
     assert_eq!(
         text(&assert.get_output().stdout),
         concat!(
-            r#"{"id":7,"response_us":[[4],[9]],"misses":0,"preemptions":0,"migrations":0}"#,
+            r#"{"schema_version":1,"id":7,"response_ns":[[4000],[9000]],"misses":0,"preemptions":0,"migrations":0}"#,
             "\n",
-            r#"{"id":8,"response_us":[[4],[null]],"misses":0,"preemptions":0,"migrations":0}"#,
+            r#"{"schema_version":1,"id":8,"response_ns":[[4000],[null]],"misses":0,"preemptions":0,"migrations":0}"#,
             "\n",
         )
     );
@@ -451,7 +451,7 @@ fn what_computing_takes_beside_the_caches_can_be_given() {
     };
     let longest = |output: &std::process::Output, task: usize| -> u64 {
         let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        document["caches"][task]["longest_ns"].as_u64().unwrap()
+        document["caches"][task]["max_ns"].as_u64().unwrap()
     };
     let access = ["--access", "10ns"];
     // The first job misses all caches, whatever its WCET.

@@ -179,7 +179,7 @@ fn job_adds_up(beyond: &serde_json::Value) {
     for did in processors {
         let sum = |name: &str| -> u64 {
             let all = did[name].as_array().unwrap().iter();
-            all.map(|one| one["ns"].as_u64().unwrap()).sum()
+            all.map(|one| one["total_ns"].as_u64().unwrap()).sum()
         };
         let all = sum("ran") + sum("interrupts");
         assert!(all.abs_diff(number("response_ns")) < 1_000_000, "{beyond}");
@@ -302,7 +302,7 @@ fn a_plan_in_a_file_is_run_as_it_is() -> Outcome {
         .as_array()
         .unwrap()
         .iter()
-        .map(|t| &t["name"])
+        .map(|t| &t["task"])
         .collect();
     assert_eq!(names, ["camera", "control"]);
     assert_eq!(

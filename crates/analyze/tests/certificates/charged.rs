@@ -257,7 +257,7 @@ impl Claim<'_> {
         let proof = &place["proof"];
         let turns = list(&proof["turns"]);
         let table = |cpu: &Value| {
-            let own = turns.iter().filter(|turn| turn["processor"] == *cpu);
+            let own = turns.iter().filter(|turn| turn["cpu"] == *cpu);
             let serve = |turn: &Value| Serve {
                 start: time(&turn["from_ns"]),
                 end: time(&turn["until_ns"]),
@@ -279,7 +279,7 @@ impl Claim<'_> {
         });
         let are_apart = turns.iter().enumerate().all(|(at, a)| {
             turns[..at].iter().all(|b| {
-                let differ = a["server"] != b["server"] && a["processor"] != b["processor"];
+                let differ = a["server"] != b["server"] && a["cpu"] != b["cpu"];
                 differ
                     || time(&a["until_ns"]) <= time(&b["from_ns"])
                     || time(&b["until_ns"]) <= time(&a["from_ns"])

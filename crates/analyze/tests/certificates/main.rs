@@ -459,7 +459,7 @@ fn servers_hold(document: &Value, claim: &Value, set: &TaskSet, delay: u64) -> O
             cpu: CpuId(cpu.as_u64().unwrap() as u32),
             turns: turns
                 .iter()
-                .filter(|turn| turn["processor"] == *cpu)
+                .filter(|turn| turn["cpu"] == *cpu)
                 .map(|turn| Serve {
                     start: time(&turn["from_ns"]),
                     end: time(&turn["until_ns"]),
@@ -477,7 +477,7 @@ fn servers_hold(document: &Value, claim: &Value, set: &TaskSet, delay: u64) -> O
         };
         let are_apart = turns.iter().enumerate().all(|(at, a)| {
             turns[..at].iter().all(|b| {
-                let differ = a["server"] != b["server"] && a["processor"] != b["processor"];
+                let differ = a["server"] != b["server"] && a["cpu"] != b["cpu"];
                 differ
                     || time(&a["until_ns"]) <= time(&b["from_ns"])
                     || time(&b["until_ns"]) <= time(&a["from_ns"])

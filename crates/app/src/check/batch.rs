@@ -3,6 +3,7 @@
 use crate::batch;
 use crate::output::Output;
 use analyze::{TestInfo, registry};
+use model::document::SCHEMA_VERSION;
 use model::taskfile::BatchSet;
 use model::watch::Watch;
 use model::{Duration, Error, Result, TaskSet};
@@ -21,6 +22,8 @@ pub struct Options {
 /// The verdicts of the tests on one set, each by its name. JSON: the line of the answer.
 #[derive(Serialize)]
 pub struct Verdicts<'a> {
+    /// As every document.
+    pub schema_version: u32,
     /// The set as its line names it.
     pub id: &'a serde_json::Value,
     /// The grid that releases are taken to be on.
@@ -101,6 +104,7 @@ impl Judge {
             (test.name, decision.ok())
         });
         Ok(Verdicts {
+            schema_version: SCHEMA_VERSION,
             id: &batch.id,
             grid: self.grid,
             verdicts: verdicts.collect(),

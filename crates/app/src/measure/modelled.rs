@@ -89,7 +89,6 @@ pub struct Beside {
     /// What else ran.
     pub load: Load,
     /// Its working set.
-    #[serde(rename = "wss_bytes", serialize_with = "model::size::whole")]
     pub wss: Bytes,
     /// By the model, in nanoseconds.
     pub model_ns: i64,

@@ -56,14 +56,14 @@ pub struct Row {
     /// How many.
     pub runs: usize,
     /// The shortest.
-    #[serde(rename = "least_ns", with = "time::ns")]
-    pub least: Duration,
+    #[serde(rename = "min_ns", with = "time::ns")]
+    pub min: Duration,
     /// The median.
     #[serde(rename = "median_ns", with = "time::ns")]
     pub median: Duration,
     /// The longest.
-    #[serde(rename = "most_ns", with = "time::ns")]
-    pub most: Duration,
+    #[serde(rename = "max_ns", with = "time::ns")]
+    pub max: Duration,
     /// How often it lost its processor in the median run.
     pub lost: u64,
     /// How often it was moved in the median run.
@@ -89,7 +89,7 @@ pub struct Times {
     /// The program and its arguments.
     pub program: Vec<String>,
     /// The processor of runs that are not moved.
-    pub processor: u32,
+    pub cpu: u32,
     /// How often it is moved where it is moved.
     #[serde(rename = "every_ns", with = "time::ns")]
     pub every: Duration,
@@ -218,7 +218,7 @@ pub fn measure(options: &Options, watch: &dyn Watch) -> Result<Times> {
     let fewest = rows.iter().filter(counts).map(|row| row.runs).min();
     Ok(Times {
         program: options.program.clone(),
-        processor: bench.cpu().0,
+        cpu: bench.cpu().0,
         every: options.every,
         of_colors: colored.as_ref().map(|colored| colored.own.sorted.colors),
         is_colored: taken.is_colored,
@@ -404,9 +404,9 @@ fn row(colors: Option<u16>, beside: Beside, runs: &[Run]) -> Option<Row> {
         colors,
         beside,
         runs: sorted.len(),
-        least: sorted.first()?.time,
+        min: sorted.first()?.time,
         median: middle.time,
-        most: sorted.last()?.time,
+        max: sorted.last()?.time,
         lost: middle.lost,
         moves: middle.moves,
     })
@@ -424,12 +424,12 @@ fn wcets(rows: &[Row]) -> Vec<Wcet> {
     for row in rows.iter().filter(counts) {
         match all.last_mut().filter(|wcet| wcet.colors == row.colors) {
             Some(wcet) => {
-                wcet.wcet = wcet.wcet.max(row.most);
+                wcet.wcet = wcet.wcet.max(row.max);
                 wcet.runs += row.runs;
             }
             None => all.push(Wcet {
                 colors: row.colors,
-                wcet: row.most,
+                wcet: row.max,
                 runs: row.runs,
             }),
         }
@@ -455,14 +455,14 @@ fn median(times: &mut [Duration]) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn row_of(colors: Option<u16>, beside: Beside, most: u64) -> Row {
+    fn row_of(colors: Option<u16>, beside: Beside, max: u64) -> Row {
         Row {
             colors,
             beside,
             runs: 20,
-            least: Duration::from_millis(1),
+            min: Duration::from_millis(1),
             median: Duration::from_millis(1),
-            most: Duration::from_millis(most),
+            max: Duration::from_millis(max),
             lost: 0,
             moves: 0,
         }

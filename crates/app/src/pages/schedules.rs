@@ -162,7 +162,7 @@ pub fn sampled(id: &str, example: &Example) -> Result<Figure> {
         &Sampled {
             policy: super::judged::label(&example.policy),
             tasks: example.tasks,
-            wss: example.wss(),
+            wss: example.wss,
             resumption: example.resumption.parse()?,
             processors: (example.from, example.to),
             cold_ns: example.cold_ns,
@@ -300,7 +300,7 @@ mod tests {
         };
         let text = format!(
             r#"{{"runs": 8, "jobs": 1200, "samples": 90, "provenance": {}, "observations": [{}, {}, {}],
-                "example": {{"policy": "g-edf", "tasks": 6, "load": "idle", "resumption": "memory-migration", "wss_bytes": 65536, "from": 0, "to": 1,
+                "example": {{"policy": "g-edf", "tasks": 6, "load": "idle", "resumption": "memory-migration", "wss": "64KiB", "from": 0, "to": 1,
                 "cold_ns": 9000, "warm_ns": 1000, "post_ns": 4000, "told_ns": 700000, "away_ns": 701000}}}}"#,
             serde_json::to_string(&Provenance::default()).unwrap(),
             observation("yes"),

@@ -6,6 +6,7 @@ use crate::batch;
 use crate::output::Output;
 use crate::scheduling::assignment_for;
 use model::assignment::Clustered;
+use model::document::SCHEMA_VERSION;
 use model::taskfile::BatchSet;
 use model::watch::{Silent, Watch};
 use model::{Assignment, CpuId, Error, Platform, Result};
@@ -48,7 +49,7 @@ fn answer(batch: &BatchSet, options: &Options, scenario: &Scenario) -> Result<St
             Ok(assignment) => assignment,
             Err(_) => {
                 return Ok(format!(
-                    "{{\"id\":{},\"response_us\":null,\"misses\":null,\"preemptions\":null,\"migrations\":null}}",
+                    "{{\"schema_version\":{SCHEMA_VERSION},\"id\":{},\"response_ns\":null,\"misses\":null,\"preemptions\":null,\"migrations\":null}}",
                     batch.id
                 ));
             }
@@ -73,7 +74,10 @@ fn answer(batch: &BatchSet, options: &Options, scenario: &Scenario) -> Result<St
         watch: &Silent,
     };
     let (summary, responses) = run.responses(plan)?;
-    let mut line = format!("{{\"id\":{},\"response_us\":[", batch.id);
+    let mut line = format!(
+        "{{\"schema_version\":{SCHEMA_VERSION},\"id\":{},\"response_ns\":[",
+        batch.id
+    );
     for (task, responses) in responses.of.iter().enumerate() {
         line.push_str(if task == 0 { "[" } else { ",[" });
         for job in 0..summary.tasks[task].released as usize {
@@ -81,7 +85,10 @@ fn answer(batch: &BatchSet, options: &Options, scenario: &Scenario) -> Result<St
                 line.push(',');
             }
             match responses.get(job) {
-                Some(ns) => write_micros(&mut line, *ns),
+                Some(ns) => {
+                    // Writing to a string cannot fail.
+                    let _ = write!(line, "{ns}");
+                }
                 None => line.push_str("null"),
             }
         }
@@ -96,15 +103,6 @@ fn answer(batch: &BatchSet, options: &Options, scenario: &Scenario) -> Result<St
         summary.migrations()
     );
     Ok(line)
-}
-
-/// Whole where it is whole, as with times of a batch file at WCET it always is.
-fn write_micros(line: &mut String, ns: u64) {
-    // Writing to a string cannot fail.
-    let _ = match ns % 1000 {
-        0 => write!(line, "{}", ns / 1000),
-        rest => write!(line, "{}.{rest:03}", ns / 1000),
-    };
 }
 
 /// The assignment that a line gives.

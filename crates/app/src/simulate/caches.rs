@@ -56,7 +56,7 @@ pub struct TaskCaches {
     /// That of the worst job.
     pub worst_miss_rate: Option<f64>,
     /// What the longest job executed, in nanoseconds.
-    pub longest_ns: u64,
+    pub max_ns: u64,
 }
 
 impl TaskCaches {
@@ -69,7 +69,7 @@ impl TaskCaches {
             misses: tally.misses,
             miss_rate: tally.miss_rate(),
             worst_miss_rate: tally.worst_rate(),
-            longest_ns: tally.longest.nanos(),
+            max_ns: tally.longest.nanos(),
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) fn compare(
         .zip(&observed.missed)
         .enumerate()
         .map(|(place, (((timing, bound), simulated), misses))| TaskSeen {
-            name: set.name(TaskId(place as u32)),
+            task: set.name(TaskId(place as u32)),
             wcet_ns: timing.wcet.nanos(),
             period_ns: timing.period.nanos(),
             bound_ns: bound.map(Duration::nanos),
@@ -93,7 +93,7 @@ fn beyond(
         .filter(|window| window.whole && !unfinished)
         .map(|window| window.unaccounted_ns(job.executed.nanos()));
     Some(Beyond {
-        task: job.task,
+        index: job.task,
         job: job.number,
         released_ns: job.released.nanos(),
         response_ns: response.nanos(),

@@ -222,7 +222,7 @@ mod tests {
         let ran: Vec<_> = window.processors[0]
             .ran
             .iter()
-            .map(|ran| (ran.name.as_str(), ran.part, ran.ns))
+            .map(|ran| (ran.name.as_str(), ran.part, ran.total_ns))
             .collect();
         assert_eq!(
             ran,

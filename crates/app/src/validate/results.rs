@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub struct TaskSeen {
     /// Its name.
     #[serde(default)]
-    pub name: String,
+    pub task: String,
     /// Its WCET.
     pub wcet_ns: u64,
     /// Its period, and its deadline.
@@ -41,7 +41,7 @@ pub struct TaskSeen {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Beyond {
     /// The place of its task.
-    pub task: usize,
+    pub index: usize,
     /// Its number.
     pub job: u64,
     /// When it was released, after the beginning of the run.
@@ -367,7 +367,7 @@ mod tests {
 
     fn beyond(response_ns: u64, stood_still_ns: u64) -> Beyond {
         Beyond {
-            task: 0,
+            index: 0,
             job: 0,
             released_ns: 0,
             response_ns,
@@ -389,7 +389,7 @@ mod tests {
             part: 0.98,
             utilization: 1.0,
             tasks: vec![TaskSeen {
-                name: "camera".to_owned(),
+                task: "camera".to_owned(),
                 wcet_ns: 10,
                 period_ns: 100,
                 bound_ns: Some(100),

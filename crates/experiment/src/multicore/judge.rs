@@ -19,6 +19,7 @@ pub const SCENARIOS: usize = Scenario::ALL.len();
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     /// The scheduler.
+    #[serde(rename = "policy")]
     pub scheduler: Scheduler,
     /// Are sizes the paper's?
     pub sizes: Sizes,

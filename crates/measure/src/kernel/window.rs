@@ -39,7 +39,7 @@ pub struct Ran {
     /// What it is to the run.
     pub part: Part,
     /// How long it had the processor, without interrupts.
-    pub ns: u64,
+    pub total_ns: u64,
     /// How often it came.
     pub times: u64,
 }
@@ -52,11 +52,11 @@ pub struct Interrupted {
     /// Is it among what tasks are charged?
     pub charged: bool,
     /// All of them together.
-    pub ns: u64,
+    pub total_ns: u64,
     /// How many.
     pub times: u64,
     /// The longest of them.
-    pub longest_ns: u64,
+    pub max_ns: u64,
 }
 
 /// What a processor did.
@@ -95,7 +95,7 @@ impl Window {
         let others = threads.filter(|ran| ran.part == Part::Other);
         let interrupts = self.processors.iter().flat_map(|did| &did.interrupts);
         let soft = interrupts.filter(|interrupted| !interrupted.charged);
-        others.map(|ran| ran.ns).sum::<u64>() + soft.map(|one| one.ns).sum::<u64>()
+        others.map(|ran| ran.total_ns).sum::<u64>() + soft.map(|one| one.total_ns).sum::<u64>()
     }
 
     /// For how much longer the thread had a processor than `executed`, what its own clock counted,
@@ -186,12 +186,12 @@ fn ran(pieces: &[Piece], name: impl Fn(i32) -> Named) -> Vec<Ran> {
             Ran {
                 name,
                 part,
-                ns,
+                total_ns: ns,
                 times,
             }
         })
         .collect();
-    ran.sort_by(|a, b| (b.ns, &a.name).cmp(&(a.ns, &b.name)));
+    ran.sort_by(|a, b| (b.total_ns, &a.name).cmp(&(a.total_ns, &b.name)));
     ran
 }
 
@@ -203,13 +203,13 @@ fn interrupts(pieces: &[Piece]) -> Vec<Interrupted> {
         let one = by_source.entry(source).or_insert_with(|| Interrupted {
             name: source.name(),
             charged: source.is_charged(),
-            ns: 0,
+            total_ns: 0,
             times: 0,
-            longest_ns: 0,
+            max_ns: 0,
         });
-        one.ns += ns;
+        one.total_ns += ns;
         one.times += 1;
-        one.longest_ns = one.longest_ns.max(ns);
+        one.max_ns = one.max_ns.max(ns);
     };
     for piece in pieces {
         let length = piece.to - piece.from;
@@ -227,7 +227,7 @@ fn interrupts(pieces: &[Piece]) -> Vec<Interrupted> {
     }
     open.drain(..).for_each(&mut close);
     let mut all: Vec<Interrupted> = by_source.into_values().collect();
-    all.sort_by(|a, b| (b.ns, &a.name).cmp(&(a.ns, &b.name)));
+    all.sort_by(|a, b| (b.total_ns, &a.name).cmp(&(a.total_ns, &b.name)));
     all
 }
 
@@ -268,7 +268,7 @@ mod tests {
         let first: Vec<_> = seen.processors[0]
             .ran
             .iter()
-            .map(|r| (r.name.as_str(), r.ns, r.times))
+            .map(|r| (r.name.as_str(), r.total_ns, r.times))
             .collect();
         assert_eq!(
             first,
@@ -281,7 +281,7 @@ mod tests {
         let second: Vec<_> = seen.processors[1]
             .interrupts
             .iter()
-            .map(|i| (i.name.as_str(), i.ns, i.times, i.charged))
+            .map(|i| (i.name.as_str(), i.total_ns, i.times, i.charged))
             .collect();
         assert_eq!(
             second,

@@ -207,7 +207,7 @@ pub struct Found {
     /// How many samples there were, those too that no size is compared by.
     pub seen: u64,
     /// The largest of all, in nanoseconds.
-    pub largest_ns: u64,
+    pub max_ns: u64,
     /// What measuring added; none where it is not known, and of the engine's own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<Added>,
@@ -291,7 +291,7 @@ pub fn curves(runs: &[(Origin, &Record)], blind: bool, probe: Option<&Probe>) ->
                     cost,
                     code,
                     seen,
-                    largest_ns: largest,
+                    max_ns: largest,
                     processors: processors.list(),
                     curve: Curve::of(&sizes).wider(added.map_or(0, |added| added.doubt())),
                     added,

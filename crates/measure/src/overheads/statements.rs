@@ -351,7 +351,7 @@ mod tests {
             cost: Cost::Overhead(kind),
             code: Code::Both,
             seen: 100,
-            largest_ns: u64::from(ns),
+            max_ns: u64::from(ns),
             added: None,
             processors: Vec::new(),
             curve,

@@ -18,8 +18,8 @@ pub struct Example {
     pub load: Load,
     /// How it went on, as documents write it.
     pub resumption: String,
-    /// The working set, in bytes.
-    pub wss_bytes: u64,
+    /// The working set.
+    pub wss: Bytes,
     /// The processor that it was on.
     pub from: u32,
     /// The processor on which it went on.
@@ -34,13 +34,6 @@ pub struct Example {
     pub told_ns: u64,
     /// The same by its own clock.
     pub away_ns: u64,
-}
-
-impl Example {
-    /// Its working set.
-    pub fn wss(&self) -> Bytes {
-        Bytes::new(self.wss_bytes)
-    }
 }
 
 /// The example among these; `None` where no sample counts.
@@ -72,7 +65,7 @@ pub fn of(samples: &[Scheduled]) -> Option<Example> {
         tasks: one.tasks,
         load: s.load,
         resumption: s.resumption.to_string(),
-        wss_bytes: s.wss.get(),
+        wss: s.wss,
         from,
         to,
         cold_ns: s.cold.nanos(),

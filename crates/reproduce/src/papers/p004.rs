@@ -26,7 +26,7 @@ fn cell(
         let rows = a.get(0, "/seen/rows")?.as_array()?;
         let wss = format!("{kib}KiB");
         let row = rows.iter().find(|r| {
-            r["sizes"] == "paper" && r["scheduler"] == scheduler && r["wss"] == wss.as_str()
+            r["sizes"] == "paper" && r["policy"] == scheduler && r["wss"] == wss.as_str()
         })?;
         row[key][scenario].as_f64()
     }
@@ -124,9 +124,9 @@ const MODEL: [&str; 2] = [
 /// The row of a scheduler and a size in the model.
 fn modelled<'a>(a: &'a Answers, scheduler: &str, kib: u32) -> Option<&'a Value> {
     let rows = a.get(0, "/rows")?.as_array()?;
-    rows.iter().find(|row| {
-        row["scheduler"] == scheduler && row["wss_bytes"].as_u64() == Some(u64::from(kib) << 10)
-    })
+    let wss = format!("{kib}KiB");
+    rows.iter()
+        .find(|row| row["policy"] == scheduler && row["wss"] == wss.as_str())
 }
 
 /// A number of it.

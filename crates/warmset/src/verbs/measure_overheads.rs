@@ -280,7 +280,7 @@ fn table(curves: &[Found]) -> Table {
             of(Some(found), |p| p.maximum_ns),
             of(own, |p| p.average_ns),
             of(own, |p| p.maximum_ns),
-            micros(found.largest_ns),
+            micros(found.max_ns),
             adds(found),
             rises.to_owned(),
         ]);

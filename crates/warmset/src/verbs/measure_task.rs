@@ -72,7 +72,7 @@ fn table(found: &Times, look: Look) -> String {
     let mut text = format!(
         "{}: time of processors that a run takes, on processor {}\n\n",
         found.program.join(" "),
-        found.processor
+        found.cpu
     );
     let mut table = Table::new(2, 0);
     table.row([
@@ -101,9 +101,9 @@ fn table(found: &Times, look: Look) -> String {
             memory,
             beside.to_owned(),
             row.runs.to_string(),
-            row.least.rounded().to_string(),
+            row.min.rounded().to_string(),
             row.median.rounded().to_string(),
-            row.most.rounded().to_string(),
+            row.max.rounded().to_string(),
             row.lost.to_string(),
             row.moves.to_string(),
         ]);

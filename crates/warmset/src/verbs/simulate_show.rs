@@ -57,7 +57,7 @@ fn caches(s: &Simulated, look: Look) -> String {
     for task in &s.caches {
         table.row([
             task.task.clone(),
-            Duration::from_nanos(task.longest_ns).rounded().to_string(),
+            Duration::from_nanos(task.max_ns).rounded().to_string(),
             task.accesses.to_string(),
             task.references.to_string(),
             task.misses.to_string(),

@@ -202,7 +202,7 @@ fn late(cell: &CellSeen, beyond: &Beyond) -> String {
         false => format!(
             "it executed {} of {}",
             time(beyond.executed_ns),
-            time(cell.tasks[beyond.task].wcet_ns)
+            time(cell.tasks[beyond.index].wcet_ns)
         ),
     };
     let mut line = format!(
@@ -211,7 +211,7 @@ fn late(cell: &CellSeen, beyond: &Beyond) -> String {
         cell.number,
         cell.policy,
         beyond.job,
-        cell.tasks[beyond.task].name,
+        cell.tasks[beyond.index].task,
         time(beyond.released_ns),
         time(beyond.response_ns),
         time(beyond.bound_ns),
@@ -245,15 +245,15 @@ fn processor(did: &Did) -> String {
         n => format!(" in {n} pieces"),
     };
     let ran = did.ran.iter();
-    let ran = ran.map(|ran| format!("{} {}{}", ran.name, time(ran.ns), times(ran.times)));
+    let ran = ran.map(|ran| format!("{} {}{}", ran.name, time(ran.total_ns), times(ran.times)));
     let interrupts = did.interrupts.iter();
     let interrupts = interrupts.map(|i| match i.times {
-        1 => format!("{} {}", i.name, time(i.ns)),
+        1 => format!("{} {}", i.name, time(i.total_ns)),
         n => format!(
             "{} {} in {n}, {} at most",
             i.name,
-            time(i.ns),
-            time(i.longest_ns)
+            time(i.total_ns),
+            time(i.max_ns)
         ),
     });
     let late = match did.late_timers {

@@ -298,7 +298,7 @@ pub enum Proof {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Turn {
     /// By number.
-    pub processor: u32,
+    pub cpu: u32,
     /// By number.
     pub server: u32,
     /// After the beginning of the slot.
@@ -314,7 +314,7 @@ pub struct Turn {
 pub enum Refusal {
     Utilization,
     Task {
-        task: usize,
+        index: usize,
     },
     Demand {
         until: Number,
@@ -322,13 +322,13 @@ pub enum Refusal {
     Gfb,
     GdmDensity,
     Bak {
-        task: usize,
+        index: usize,
     },
     Load {
         until: Number,
     },
     Miss {
-        task: usize,
+        index: usize,
         releases_ns: Vec<Vec<Number>>,
         schedule: Vec<Piece>,
     },

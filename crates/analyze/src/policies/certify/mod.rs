@@ -523,7 +523,9 @@ impl Certifier<'_> {
         let hard = self.question.guarantee == Guarantee::Hard;
         let late = |t: &Timing| t.wcet > t.period || (hard && t.wcet > t.deadline);
         if let Some(at) = here.tasks.iter().position(late) {
-            return Some(Refusal::Task { task: here.ids[at] });
+            return Some(Refusal::Task {
+                index: here.ids[at],
+            });
         }
         let m = BigRational::from_integer(here.m.into());
         (here.utilization() > m).then_some(Refusal::Utilization)

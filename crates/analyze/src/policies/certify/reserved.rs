@@ -21,7 +21,7 @@ impl Certifier<'_> {
             let tables = slots.timetables.iter().filter(|t| cluster.contains(t.cpu));
             let turns = tables.flat_map(|table| {
                 table.turns.iter().map(|turn| Turn {
-                    processor: table.cpu.0,
+                    cpu: table.cpu.0,
                     server: turn.server,
                     from_ns: turn.start.into(),
                     until_ns: turn.end.into(),

@@ -198,7 +198,7 @@ fn refusal(here: &Here, miss: Miss, unit: u64) -> Refusal {
         runs: piece.runs.iter().map(|at| here.ids[*at]).collect(),
     };
     Refusal::Miss {
-        task: here.ids[miss.task],
+        index: here.ids[miss.task],
         releases_ns: miss.releases.iter().map(times).collect(),
         schedule: miss.schedule.iter().map(piece).collect(),
     }

@@ -157,7 +157,7 @@ pub(super) fn refusals(here: &Here, is_fixed: bool) -> Vec<Refusal> {
     }
     let failing = u32::try_from(m).map(|m| bak::failing(&tasks, m));
     if let Ok(Ok(Some(k))) = failing {
-        all.push(Refusal::Bak { task: here.ids[k] });
+        all.push(Refusal::Bak { index: here.ids[k] });
     }
     all
 }

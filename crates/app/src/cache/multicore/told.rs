@@ -35,10 +35,10 @@ pub struct Compared {
 /// All sets of a scheduler with one size of working sets. Pairs are of S1 and S3.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// The scheduler.
+    /// The policy.
+    #[serde(rename = "policy")]
     pub scheduler: Scheduler,
     /// The size of working sets.
-    #[serde(rename = "wss_bytes", serialize_with = "model::size::whole")]
     pub wss: Bytes,
     /// Sets that were run.
     pub sets: u64,

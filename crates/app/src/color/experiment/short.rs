@@ -81,7 +81,7 @@ pub fn short_text(seen: &Seen) -> String {
                 "{:>12} {:>8} {:>7.2} us {:>9.2} us",
                 row.size,
                 row.wss.to_string(),
-                row.least_ns / 1000.0,
+                row.min_ns / 1000.0,
                 row.whole_ns / 1000.0
             );
             for value in of(row) {
