@@ -342,6 +342,22 @@ mod tests {
         assert!(svg.len() < 300_000, "{} bytes", svg.len());
     }
 
+    /// The rule for dark screens is found by this class. Crosses are dots as well.
+    #[test]
+    fn dots_carry_the_class_by_which_dark_screens_show_them() {
+        let kept = (0..50).map(|n| (n, 50_000)).collect();
+        let cells = [cell(kept, vec![(5, 40_000), (6, 41_000)])];
+        let svg = figure("f", &cells).unwrap().unwrap().to_svg();
+        let clouds: Vec<&str> = svg.lines().filter(|l| l.starts_with("<path ")).collect();
+        for mark in ["h0", "m0-"] {
+            assert!(clouds.iter().any(|cloud| cloud.contains(mark)), "{svg}");
+        }
+        for cloud in clouds {
+            assert!(cloud.contains(" class=\"dots "), "{cloud}");
+        }
+        assert!(svg.contains(".dots{opacity:"), "{svg}");
+    }
+
     #[test]
     fn the_caption_counts_what_is_not_drawn() {
         let mut kept: Vec<(u64, i64)> = (0..2_000).map(|n| (n, 50_000)).collect();
