@@ -4,7 +4,7 @@
 # extension module where it is built already, by the tests of Rust; without it a wheel is built by
 # maturin. It needs Python 3.11 with venv, which it installs by apt-get where CI is set and it runs as
 # root, and a package index. Without them it says `python: not run` with the reason, and ends with
-# status 0.
+# status 0. It says the same of each test that pytest skips.
 set -eu
 
 warmset=$(realpath "$1")
@@ -48,6 +48,17 @@ else
         "$out"/wheels/*.whl
 fi
 
+out=$(realpath "$out")
 # Nothing of the sources is imported: what is tested is what is installed.
 cd "$here/crates/python"
-PYTHONDONTWRITEBYTECODE=1 WARMSET=$warmset "$bin/python" -m pytest --import-mode=importlib
+export PYTHONDONTWRITEBYTECODE=1 WARMSET="$warmset"
+# The status is kept in a file: that of a pipe is the status of its last command.
+{
+    status=0
+    "$bin/python" -m pytest --import-mode=importlib -rsfE --no-fold-skipped --color=no 2>&1 ||
+        status=$?
+    echo "$status" >"$out/status"
+} | tee "$out/pytest.log"
+sed -n -e 's/^SKIPPED \(.*\) - Skipped: /SKIPPED \1: /' -e 's/^SKIPPED /python: not run: /p' \
+    "$out/pytest.log"
+exit "$(cat "$out/status")"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A smoke run: each main command once, on real input, with its exit status. Asserts results, never
-# times.
+# times. Commands that cannot run here are told as `smoke: not run: REASON: COMMAND`.
 # Usage: sh tests/smoke.sh PATH-TO-WARMSET
 set -eu
 # Whatever profile is in use on this machine.
@@ -58,7 +58,8 @@ colored() {
         [ "$told" = yes ] || break
     done
     refused=$((refused + 1))
-    echo "smoke: not run: $(head -1 "$dir/err"): $*"
+    # The reason is the last line: notes may stand before it.
+    echo "smoke: not run: $(tail -n 1 "$dir/err"): $*"
     return 1
 }
 
@@ -67,7 +68,7 @@ live() {
     wanted=$1
     shift
     if [ "$permitted" = no ]; then
-        echo "smoke: not run, tasks may not run in real time here: $*"
+        echo "smoke: not run: tasks may not run in real time here: $*"
         return 1
     fi
     if ! once "$wanted" "$@"; then

@@ -34,9 +34,9 @@ awk -v not_run="$logs/not-run" -v failing="$logs/failing" '
 read -r passed failed ignored <"$logs/counts"
 listed=$(wc -l <"$logs/not-run")
 
-# The tests of the browser, of Python, of static binaries and of guests say themselves what could
-# not run.
-for part in explorer python static kernel; do
+# The smoke run and the tests of the browser, of Python, of static binaries and of guests say
+# themselves what could not run.
+for part in smoke explorer python static kernel; do
     said=$(sed -n "s/^$part: not run: /$part: /p" "$logs/$part.log" 2>/dev/null |
         tee -a "$logs/not-run" | wc -l)
     ignored=$((ignored + said))

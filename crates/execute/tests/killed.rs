@@ -419,13 +419,16 @@ fn a_run_without_descriptors_or_processes_says_so_in_a_sentence(_: &Live) -> Com
         last = well;
     }
     assert!(failed > 20 && last, "{failed}");
-    if rustix::process::getuid().is_root() {
-        for most in 1..=3 {
-            let (well, text) = ended(&format!("processes-{most}"));
-            assert!(!well && text.contains("(os error 11)"), "{most}: {text}");
-        }
-        let _ = std::fs::remove_dir(format!("/tmp/warmset-{POOR}"));
+    if !rustix::process::getuid().is_root() {
+        return Completion::ignored_with(
+            "a user who has too few processes cannot be made: run the tests as root",
+        );
     }
+    for most in 1..=3 {
+        let (well, text) = ended(&format!("processes-{most}"));
+        assert!(!well && text.contains("(os error 11)"), "{most}: {text}");
+    }
+    let _ = std::fs::remove_dir(format!("/tmp/warmset-{POOR}"));
     Completion::Completed
 }
 

@@ -77,7 +77,7 @@ def test_a_notebook_runs(name, tmp_path, monkeypatch, binary):
             [os.environ["WARMSET"], *words], capture_output=True, text=True, check=False
         )
         if tried.returncode == 2:
-            pytest.skip(f"this machine runs nothing for real: {tried.stderr}")
+            pytest.skip(f"this machine runs nothing for real: {tried.stderr.strip()}")
     book = nbformat.read(HERE / "examples" / f"{name}.ipynb", as_version=4)
     # Kernels are found beside the interpreter, whatever is on the path.
     client = NotebookClient(book, timeout=600, resources={"metadata": {"path": str(tmp_path)}})

@@ -31,23 +31,28 @@ impl fmt::Display for NotRun {
 pub type Outcome = Result<(), NotRun>;
 
 /// What a test function may return.
-pub trait Report {
+pub trait Report: Sized {
+    /// The same as an outcome: a test that returns nothing could run.
+    fn outcome(self) -> Outcome;
+
     /// The same for the test runner.
-    fn completion(self) -> Completion;
+    fn completion(self) -> Completion {
+        match self.outcome() {
+            Ok(()) => Completion::Completed,
+            Err(why) => Completion::ignored_with(why.0),
+        }
+    }
 }
 
 impl Report for () {
-    fn completion(self) -> Completion {
-        Completion::Completed
+    fn outcome(self) -> Outcome {
+        Ok(())
     }
 }
 
 impl Report for Outcome {
-    fn completion(self) -> Completion {
-        match self {
-            Ok(()) => Completion::Completed,
-            Err(why) => Completion::ignored_with(why.0),
-        }
+    fn outcome(self) -> Outcome {
+        self
     }
 }
 

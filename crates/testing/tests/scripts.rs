@@ -151,6 +151,130 @@ fn after_a_failure_all_the_rest_runs_and_the_end_tells_everything() {
     );
 }
 
+/// A part that passes for the rest says what it left out.
+#[test]
+fn what_a_part_could_not_run_is_listed_and_counted() {
+    let dir = prepared("exit 0");
+    for part in ["smoke", "explorer", "static", "python"] {
+        std::fs::write(
+            dir.path().join(format!("tests/{part}.sh")),
+            format!("echo '{part}: not run: no reason: a test'\necho '{part}: passed'\n"),
+        )
+        .unwrap();
+    }
+    let (output, text) = run(dir.path(), "all.sh", "logs");
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let end: Vec<&str> = text
+        .lines()
+        .skip_while(|l| !l.starts_with("== could not run"))
+        .collect();
+    assert_eq!(
+        end,
+        [
+            "== could not run here: 4",
+            "  smoke: no reason: a test",
+            "  explorer: no reason: a test",
+            "  python: no reason: a test",
+            "  static: no reason: a test",
+            "== 0 passed, 0 failed, 4 could not run; logs in logs",
+        ]
+    );
+}
+
+/// In another form it would not be counted.
+#[test]
+fn every_script_says_in_one_form_what_it_could_not_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (part, file) in [
+        ("smoke", "tests/smoke.sh"),
+        ("explorer", "tests/explorer.sh"),
+        ("static", "tests/static.sh"),
+        ("python", "tests/python.sh"),
+        ("kernel", "crates/kernel/guest/test.sh"),
+    ] {
+        let script = std::fs::read_to_string(root.join(file)).unwrap();
+        let told: Vec<&str> = script
+            .lines()
+            .filter(|line| line.contains(&format!("echo \"{part}: not run")))
+            .collect();
+        assert!(!told.is_empty(), "{file}");
+        for line in told {
+            assert!(
+                line.contains(&format!("echo \"{part}: not run: ")),
+                "{file}: {line}"
+            );
+        }
+    }
+}
+
+/// The script for the Python package, with a stand-in for Python whose pytest ends with this status
+/// after these lines.
+fn tested_in_python(status: u8, lines: &str) -> (Option<i32>, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let made = [
+        "tests",
+        "bin",
+        "target/python/venv/bin",
+        "site",
+        "crates/python/python/warmset",
+    ];
+    for folder in made {
+        std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+    }
+    std::fs::copy(
+        root.join("tests/python.sh"),
+        dir.path().join("tests/python.sh"),
+    )
+    .unwrap();
+    for file in ["warmset", "library"] {
+        std::fs::write(dir.path().join(file), "").unwrap();
+    }
+    std::fs::write(dir.path().join("lines"), lines).unwrap();
+    let python = format!(
+        "#!/bin/sh\ncase $* in *pytest*) cat ../../lines; exit {status} ;; \
+         *sysconfig*) echo site ;; esac\n"
+    );
+    std::fs::write(dir.path().join("python"), python).unwrap();
+    let ran = Command::new("sh")
+        .args([
+            "-c",
+            "for to in bin/python3 target/python/venv/bin/python target/python/venv/bin/pip; do
+                 cp python $to && chmod +x $to || exit 2
+             done
+             PATH=$PWD/bin:$PATH exec sh tests/python.sh warmset library",
+        ])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    (
+        ran.status.code(),
+        String::from_utf8(ran.stdout).unwrap() + &String::from_utf8(ran.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn a_test_that_pytest_skips_is_told_as_not_run() {
+    let lines = "\
+...s.F
+=========================== short test summary info ============================
+SKIPPED tests/test_pages.py::test_a_notebook_runs[live] - Skipped: no rights: none
+FAILED tests/test_sets.py::test_a_set - assert 1 == 2
+1 failed, 4 passed, 1 skipped in 0.05s
+";
+    for status in [0, 1, 5] {
+        let (code, said) = tested_in_python(status, lines);
+        assert_eq!(code, Some(i32::from(status)), "{said}");
+        let told: Vec<&str> = said.lines().filter(|l| l.contains("not run")).collect();
+        assert_eq!(
+            told,
+            ["python: not run: tests/test_pages.py::test_a_notebook_runs[live]: no rights: none"],
+            "{said}"
+        );
+        assert!(said.contains(lines), "{said}");
+    }
+}
+
 #[test]
 fn a_run_in_which_nothing_fails_passes_and_begins_with_an_empty_list() {
     let dir = prepared("case $* in *no-fail-fast) tail -5 log ;; esac; exit 0");

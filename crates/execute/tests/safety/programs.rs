@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use testing::{NotRun, Outcome};
 use workload::Work;
 
 /// What one of these programs does.
@@ -137,10 +138,23 @@ fn told(live: &Live, rights: Rights) -> impl Fn(&str) -> String + use<> {
     }
 }
 
+/// Can this process start programs as another user?
+fn is_root() -> Outcome {
+    let own = rustix::process::getuid();
+    match own.is_root() {
+        true => Ok(()),
+        false => Err(NotRun::because(format!(
+            "user {} cannot act as another user: run the tests as root",
+            own.as_raw()
+        ))),
+    }
+}
+
 const SETS: [&str; 5] = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"];
 
 /// The rights of the engine are its own: a program has none of them unless the user says so.
-pub fn a_program_has_no_rights_of_the_engine_unless_it_is_told_to(live: &Live) {
+/// Only root gives it those of another user.
+pub fn a_program_has_no_rights_of_the_engine_unless_it_is_told_to(live: &Live) -> Outcome {
     let of = told(live, Rights::Dropped);
     for set in SETS {
         assert_eq!(u64::from_str_radix(&of(set), 16), Ok(0), "{set}");
@@ -165,19 +179,19 @@ pub fn a_program_has_no_rights_of_the_engine_unless_it_is_told_to(live: &Live) {
         (here.trim(), "0")
     );
 
-    if own == 0 {
-        let user = User::find("nobody").unwrap();
-        let of = told(live, Rights::Of(user.clone()));
-        assert_eq!(of("Uid"), four(user.uid));
-        assert_eq!(of("Gid"), four(user.gid));
-        let groups: Vec<String> = user.groups.iter().map(u32::to_string).collect();
-        assert_eq!(of("Groups"), groups.join(" "));
-        assert_eq!(
-            (of("CapEff").as_str(), of("raised").as_str()),
-            ("0000000000000000", "false")
-        );
-        assert_eq!(of("home"), user.home);
-    }
+    is_root()?;
+    let user = User::find("nobody").unwrap();
+    let of = told(live, Rights::Of(user.clone()));
+    assert_eq!(of("Uid"), four(user.uid));
+    assert_eq!(of("Gid"), four(user.gid));
+    let groups: Vec<String> = user.groups.iter().map(u32::to_string).collect();
+    assert_eq!(of("Groups"), groups.join(" "));
+    assert_eq!(
+        (of("CapEff").as_str(), of("raised").as_str()),
+        ("0000000000000000", "false")
+    );
+    assert_eq!(of("home"), user.home);
+    Ok(())
 }
 
 /// `comer SOCKET`: comes as T1 and does its jobs.
@@ -190,7 +204,7 @@ fn comer(socket: &Path) {
 
 /// Whatever the umask is, a user who is not meant does not become a task; who says nothing keeps
 /// nobody waiting.
-pub fn a_stranger_at_the_door_is_sent_away(live: &Live) {
+pub fn a_stranger_at_the_door_is_sent_away(live: &Live) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("door");
     // SAFETY: calls without pointers; no other thread of this test makes files now.
@@ -216,10 +230,9 @@ pub fn a_stranger_at_the_door_is_sent_away(live: &Live) {
             .spawn()
             .unwrap()
     };
-    let is_root = rustix::process::getuid().is_root();
-    let mut stranger = is_root.then(|| come(65_533));
+    let mut stranger = is_root().map(|()| come(65_533));
     // It comes first, and has asked to come in when the run begins to look.
-    if let Some(stranger) = &stranger {
+    if let Ok(stranger) = &stranger {
         let path = format!("/proc/{}/wchan", stranger.id());
         for _ in 0..1_000 {
             let sleeps = std::fs::read_to_string(&path).is_ok_and(|at| at.contains("unix_stream"));
@@ -237,11 +250,12 @@ pub fn a_stranger_at_the_door_is_sent_away(live: &Live) {
     );
     ran.is_sound();
     assert!(guest.wait().unwrap().success());
-    if let Some(stranger) = &mut stranger {
+    if let Ok(stranger) = &mut stranger {
         assert!(!stranger.wait().unwrap().success(), "it became a task");
     }
     // This process itself was sent away as well.
     assert_eq!(silent.read(&mut [0]).unwrap_or(0), 0);
+    stranger.map(drop)
 }
 
 /// Best-effort programs may start what they like, in sessions of their own and without an

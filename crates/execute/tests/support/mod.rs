@@ -72,16 +72,14 @@ pub fn main(tests: impl IntoIterator<Item = (String, Test)>) -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Live tests by their names, each a `fn(&Live)`, for [`main`].
+/// Live tests by their names, for [`main`]: each is a `fn(&Live)` that returns nothing or a
+/// [`testing::Outcome`].
 #[macro_export]
 macro_rules! by_name {
     ($($name:ident),+ $(,)?) => {
         [$((
             stringify!($name).to_owned(),
-            (|live| {
-                $name(live);
-                libtest_mimic::Completion::Completed
-            }) as support::Test,
+            (|live| testing::Report::completion($name(live))) as support::Test,
         )),+]
     };
 }
