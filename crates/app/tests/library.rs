@@ -4,16 +4,22 @@
 #[path = "../examples/judge_and_run.rs"]
 mod judge_and_run;
 
+use app::color::alone::Own;
 use app::{On, Tasks, check, run, scheduling::Scheduling, simulate};
-use model::watch::Silent;
-use model::{Duration, TaskSet, Timing, document};
+use heap::exec::{Part, Plan};
+use model::watch::{Silent, Watch};
+use model::{Bytes, Duration, TaskSet, Timing, document};
+use partition::Colors;
+use std::path::Path;
+use std::sync::Mutex;
 use testing::{NotRun, Outcome};
 
-testing::tests!(
+testing::tests!(alone:
     the_example_judges_and_simulates,
     the_example_runs_for_real,
     a_set_that_a_program_made_needs_no_file,
     what_cannot_be_is_an_error_that_names_its_place,
+    sorting_memory_for_one_run_tells_how_far_it_is,
 );
 
 const LIGHT: &str = "[[task]]\nname = \"light\"\nwcet = \"2ms\"\nperiod = \"50ms\"\n";
@@ -100,4 +106,71 @@ fn what_cannot_be_is_an_error_that_names_its_place() {
         .err()
         .expect("nothing says how long each");
     assert_eq!(e.place(), "--policy");
+}
+
+/// Keeps what a watch is told, a line each.
+#[derive(Default)]
+struct Record(Mutex<Vec<String>>);
+
+impl Record {
+    fn keep(&self, line: String) {
+        self.0.lock().expect("nobody failed").push(line);
+    }
+}
+
+impl Watch for Record {
+    fn begin(&self, what: &str, _: u64) {
+        self.keep(format!("begin {what}"));
+    }
+    fn advance(&self, _: u64) {}
+    fn note(&self, text: &str) {
+        self.keep(text.to_owned());
+    }
+    fn stopped(&self) -> bool {
+        false
+    }
+    fn finish(&self) {
+        self.keep("finish".to_owned());
+    }
+}
+
+/// The search has a stage, sorting has one, and the remark stands between them: as `warmset color
+/// exec` without a memory server.
+fn sorting_memory_for_one_run_tells_how_far_it_is() -> Outcome {
+    let plan = Plan {
+        colors: Colors::first(1),
+        by_task: false,
+        parts: Part::ALL.to_vec(),
+        stack: Bytes::from_kib(64),
+        segments: Bytes::from_kib(64),
+        strict: false,
+    };
+    let record = Record::default();
+    let memory = Bytes::from_mib(65);
+    let own = Own::sort(
+        Some(memory),
+        &plan,
+        &plan.colors,
+        Path::new("true"),
+        true,
+        &record,
+    )
+    .map_err(|e| {
+        assert!(!e.to_string().contains("a defect of this program"), "{e}");
+        NotRun::because(e)
+    })?;
+    assert_eq!(own.sorted.memory, memory);
+    let told = record.0.into_inner().expect("nobody failed");
+    let place = |line: &str| told.iter().rposition(|l| l.starts_with(line));
+    let in_order = [
+        place("sorting 65MiB by color for this run"),
+        place("begin sorting by color"),
+        place("finish"),
+        place("no memory server at "),
+    ];
+    assert!(
+        in_order.iter().all(Option::is_some) && in_order.is_sorted(),
+        "{told:?}"
+    );
+    Ok(())
 }

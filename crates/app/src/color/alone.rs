@@ -83,12 +83,12 @@ impl Own {
         let settings = keep_pages(watch);
         let pause = |search: u32| sleep(PAUSE * 2_u32.pow(search - 1), watch);
         let (palette, mut tiles) = again(watch, pause, || {
-            let palette = find_palette(&platform, None, None, watch)?;
-            if memory > Bytes::from_mib(64) && is_told {
-                watch.note(&format!("sorting {memory} by color for this run"));
-            }
-            let tiles = tile::make(&palette, memory, &alike(&platform, &palette), watch)?;
-            Ok((palette, tiles))
+            let find = || find_palette(&platform, None, None, watch);
+            let make = |palette: &_| {
+                let on = alike(&platform, palette);
+                tile::make(palette, memory, &on, watch)
+            };
+            found_and_sorted(memory, is_told, watch, find, make)
         })?;
         tiles.retain(|tile| wanted.contains(tile.color));
         watch.finish();
@@ -119,6 +119,23 @@ impl Own {
     ) -> Result<Ran> {
         exec::run_over(self.server.attach()?, plan, program, arguments, start)
     }
+}
+
+/// Finds colors and sorts memory by them. With `is_told` a remark to `watch` says that sorting
+/// begins, where it takes long.
+fn found_and_sorted<P, T>(
+    memory: Bytes,
+    is_told: bool,
+    watch: &dyn Watch,
+    find: impl FnOnce() -> Result<P>,
+    make: impl FnOnce(&P) -> Result<T>,
+) -> Result<(P, T)> {
+    let palette = find()?;
+    if memory > Bytes::from_mib(64) && is_told {
+        watch.note(&format!("sorting {memory} by color for this run"));
+    }
+    let tiles = make(&palette)?;
+    Ok((palette, tiles))
 }
 
 /// Waits so long, or until the user stops it.
@@ -237,6 +254,35 @@ mod tests {
             e.contains("30 of 32") && e.contains("last of 6") && e.contains("color serve"),
             "{e}"
         );
+    }
+
+    /// Where the progress bar is not seen, the user has to know why a program does not begin.
+    #[test]
+    fn sorting_that_takes_long_is_told_before_it_begins() {
+        let noted = |mib: u64, is_told: bool| {
+            let notes = Notes::default();
+            let find = || {
+                notes.note("found");
+                Ok(())
+            };
+            let make = |(): &()| {
+                notes.note("made");
+                Ok(())
+            };
+            found_and_sorted(Bytes::from_mib(mib), is_told, &notes, find, make).unwrap();
+            notes.into_inner()
+        };
+        let told = "sorting 65MiB by color for this run";
+        assert_eq!(noted(65, true), ["found", told, "made"]);
+        // On a terminal the bar tells it. 64 MiB, the least, are sorted soon.
+        assert_eq!(noted(65, false), ["found", "made"]);
+        assert_eq!(noted(64, true), ["found", "made"]);
+        // Nothing is sorted where no colors were found.
+        let notes = Notes::default();
+        let none = || Err::<(), _>(Error::new("30 of 32 colors were found"));
+        let make = |(): &()| -> Result<()> { panic!("there are no colors") };
+        assert!(found_and_sorted(Bytes::from_mib(65), true, &notes, none, make).is_err());
+        assert!(notes.into_inner().is_empty());
     }
 
     #[test]
