@@ -91,7 +91,7 @@ expect 0 "$warmset" --version
 expect 2 "$warmset" no-such-verb
 
 expect 0 "$warmset" platform
-expect 0 "$warmset" platform --platform xeon-l7455 -o "$dir/xeon.svg"
+expect 0 "$warmset" platform --platform xeon-l7455 --picture "$dir/xeon.svg"
 holds "$dir/xeon.svg" "</svg>"
 expect 0 "$warmset" profile show xeon-l7455 --wss 256KiB
 holds "$dir/out" "1027.77"

@@ -30,23 +30,26 @@ impl Described {
         }
     }
 
-    /// Writes a picture (`.svg`) or a description that can be edited and read again (`.toml`).
+    /// Draws processors and caches, as SVG.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn draw(&self, path: &Path) -> Result<()> {
+        files::write(path, report::platform::svg(self.platform()))
+    }
+
+    /// Writes a description that can be edited and read again (`.toml`), or a picture (`.svg`).
     ///
     /// # Errors
     /// A name that ends in neither; the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let text = match path.extension().and_then(|e| e.to_str()) {
-            Some("svg") => report::platform::svg(self.platform()),
-            Some("toml") => platformfile::to_toml(self.platform()),
-            _ => {
-                return Err(
-                    Error::new("neither a picture nor a description by its name")
-                        .at(path.display())
-                        .remedy("end the name in `.svg` or `.toml`"),
-                );
-            }
-        };
-        files::write(path, text)
+        match path.extension().and_then(|e| e.to_str()) {
+            Some("svg") => self.draw(path),
+            Some("toml") => files::write(path, platformfile::to_toml(self.platform())),
+            _ => Err(Error::new("no description by its name")
+                .at(path.display())
+                .remedy("end the name in `.toml`; a picture is drawn by `--picture`")),
+        }
     }
 }
 

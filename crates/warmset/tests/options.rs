@@ -122,6 +122,75 @@ fn the_statistic_has_one_name() {
     }
 }
 
+/// What the table of the page says of the verbs that take another default than the rest.
+#[test]
+fn what_is_charged_by_default_is_what_the_page_says() {
+    let dir = directory();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/command-line.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let row = page
+        .lines()
+        .find(|line| line.starts_with("| `--statistic "))
+        .expect("a row");
+    for words in ["`maximum`", "`--soft` `average`", "`validate` `untrimmed`"] {
+        assert!(row.contains(words), "{words}: {row}");
+    }
+    for verb in ["check", "advise"] {
+        let charged = |how: &str| {
+            let args = format!("{verb} tasks.toml -m 2 --profile xeon-l7455 --policy g-edf");
+            let text = answer(dir.path(), &format!("{args} {how} --format json"));
+            let told: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            let costs = told["costs"].as_str().expect("words").to_owned();
+            costs.split(" cache delays").next().map(str::to_owned)
+        };
+        let of = |statistic: &str| Some(format!("the {statistic}"));
+        assert_eq!(charged(""), of("maximum"), "{verb}");
+        assert_eq!(charged("--soft"), of("average"), "{verb}");
+        let asked = charged("--soft --statistic maximum");
+        assert_eq!(asked, of("maximum"), "{verb}");
+    }
+    let help = answer(dir.path(), "validate --help");
+    assert!(help.contains("[default: untrimmed]"), "{help}");
+}
+
+/// Pictures have one option everywhere; the name that it had before still works.
+#[test]
+fn pictures_are_drawn_by_one_option() {
+    let dir = directory();
+    for verb in [
+        "platform --platform xeon-l7455",
+        "cache coloring --platform pentium-pro",
+    ] {
+        answer(dir.path(), &format!("{verb} --picture picture.svg"));
+        let picture = dir.path().join("picture.svg");
+        let drawn = std::fs::read_to_string(&picture).expect("a picture");
+        assert!(drawn.ends_with("</svg>\n"), "{verb}");
+        std::fs::remove_file(picture).expect("removed");
+    }
+    for verb in ["platform", "color selftest", "cache", "trace check"] {
+        assert!(
+            about(dir.path(), verb, "--picture <FILE>").ends_with("as SVG"),
+            "{verb}"
+        );
+    }
+    let both = "platform --platform xeon-l7455 --picture a.svg -o a.toml";
+    answer(dir.path(), both);
+    answer(dir.path(), "platform --platform xeon-l7455 -o b.svg");
+    let read = |name: &str| std::fs::read(dir.path().join(name)).expect("written");
+    assert_eq!(read("a.svg"), read("b.svg"));
+    assert!(read("a.toml").starts_with(b"version = 1\n"));
+    for option in ["-o", "--output"] {
+        let refused = refusal(
+            dir.path(),
+            &format!("color selftest {option} slip/colors.svg"),
+        );
+        assert!(
+            refused.contains("there is no directory `slip`"),
+            "{refused}"
+        );
+    }
+}
+
 #[test]
 fn a_batch_is_answered_by_lines_whatever_the_format() {
     let dir = directory();
@@ -247,13 +316,14 @@ fn a_slip_in_the_name_of_a_file_makes_no_directory() {
         "run tasks.toml -o slip/run.json",
         "generate --cap 2 -o slip/sets.jsonl",
         "convert tasks.toml -o slip/tasks.json",
-        "platform -o slip/machine.svg",
+        "platform -o slip/machine.toml",
+        "platform --picture slip/machine.svg",
         "profile export xeon-l7455 --statistic average -o slip/table.csv",
         "report --profile xeon-l7455 -o slip/page.html",
         "trace check run.wtrace --picture slip/picture.svg",
         "trace stats run.wtrace --jobs slip/jobs.csv",
         "trace export run.wtrace --to csv -o slip/events.csv",
-        "color selftest -o slip/colors.svg",
+        "color selftest --picture slip/colors.svg",
         "color exec --colors 0 -o slip/report.json -- true",
     ] {
         let refused = refusal(dir.path(), args);

@@ -104,7 +104,7 @@ fn what_cannot_be_done_is_said_in_one_sentence() {
     assert!(
         refusal(&["--platform", "missing.toml"]).contains("missing.toml: cannot read the file")
     );
-    assert!(refusal(&["-o", "machine.pdf"]).contains("end the name in `.svg` or `.toml`"));
+    assert!(refusal(&["-o", "machine.pdf"]).contains("end the name in `.toml`"));
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("board.toml");
     for (text, cause) in [
@@ -133,7 +133,7 @@ fn nothing_is_left_behind_where_a_file_cannot_be_written() {
     let dir = tempfile::tempdir().unwrap();
     let blocker = dir.path().join("file");
     fs::write(&blocker, "kept").unwrap();
-    let said = refusal(&["-o", blocker.join("machine.svg").to_str().unwrap()]);
+    let said = refusal(&["--picture", blocker.join("machine.svg").to_str().unwrap()]);
     assert!(
         said.contains("machine.svg") || said.contains("file"),
         "{said}"

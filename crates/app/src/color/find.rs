@@ -429,7 +429,7 @@ fn draw(path: &Path, seen: &[Level]) -> Result<()> {
     let figure = report::colors::figure("colors", &curves)?.ok_or_else(|| {
         Error::new("there is nothing to draw: no level was tested")
             .at(path.display())
-            .remedy("run it without `-o` to see why")
+            .remedy("run it without `--picture` to see why")
     })?;
     files::write(path, figure.to_svg())
 }

@@ -160,7 +160,7 @@ fn show_platform(platform: &Platform, made: &mut Made) {
     let figure = report::platform::figure(&format!("platform-{}", platform.name), platform);
     made.page.hierarchy = Some(Shown {
         figures: vec![figure.clone()],
-        command: "warmset platform -o platform.svg".to_owned(),
+        command: "warmset platform --picture platform.svg".to_owned(),
     });
     made.figures.push(figure);
 }

@@ -25,7 +25,7 @@ fn schedules() -> Vec<Entry> {
             "002-fig2.1",
             "multiprocessors with private and with shared caches",
             "§2.1",
-            "`warmset platform -o FILE.svg` draws such pictures of real machines",
+            "`warmset platform --picture FILE` draws such pictures of real machines",
         ),
         reproduced(
             "002-fig2.2",

@@ -40,7 +40,7 @@ const SELFTEST_HELP: &str = "\
 Exit status: 0 colors act (same-colored pages drive each other out at associativity + 1, at least 1.5 times the access \
 time, and mixed ones do not); 1 they do not; 2 it could not be tested.
 
-Example: warmset color selftest -o colors.svg";
+Example: warmset color selftest --picture colors.svg";
 
 /// Options of `warmset color selftest`.
 #[derive(clap::Args, Debug)]
@@ -56,8 +56,8 @@ pub struct SelftestArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 15, value_parser = clap::value_parser!(u32).range(3..=1000))]
     repeats: u32,
     /// Draw the curves, as SVG
-    #[arg(short, long, value_name = "FILE", value_parser = new_file)]
-    output: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_parser = new_file, alias = "output", short_alias = 'o')]
+    picture: Option<PathBuf>,
     #[command(flatten)]
     printed: Printed,
 }
@@ -85,7 +85,7 @@ pub fn selftest(args: &SelftestArgs) -> Result<Answer> {
         level: args.level,
         cpu: args.cpu,
         repeats: args.repeats,
-        picture: args.output.clone(),
+        picture: args.picture.clone(),
     };
     let console = Console::new()?;
     let tested = find::selftest(&options, &console)?;

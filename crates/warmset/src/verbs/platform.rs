@@ -16,7 +16,10 @@ pub struct Args {
     on: On,
     #[command(flatten)]
     printed: Printed,
-    /// Write a picture (`.svg`) or a description that can be edited and read again (`.toml`)
+    /// Draw processors and caches, as SVG
+    #[arg(long, value_name = "FILE", value_parser = new_file)]
+    picture: Option<PathBuf>,
+    /// Write the description, which can be edited and read again, to this file (`.toml`)
     #[arg(short, long, value_name = "FILE", value_parser = new_file)]
     output: Option<PathBuf>,
 }
@@ -24,7 +27,7 @@ pub struct Args {
 const HELP: &str = "\
 Examples:
   warmset platform                                   what this machine is and permits
-  warmset platform -o machine.svg                    its picture
+  warmset platform --picture machine.svg             its picture
   warmset platform --platform list                   the names of the built-in ones
   warmset platform --platform xeon-l7455             the machine of the delay tables
   warmset platform -o board.toml                     its description, to be read with --platform board.toml
@@ -36,8 +39,13 @@ pub fn run(args: Args) -> Result<Answer> {
         return list(&args);
     }
     let described = describe(&args.on.choice())?;
+    if let Some(path) = &args.picture {
+        described.draw(path)?;
+    }
     if let Some(path) = &args.output {
         described.write(path)?;
+    }
+    for path in args.picture.iter().chain(&args.output) {
         // Standard output holds the platform itself.
         console::note(&format!("wrote {}", path.display()));
     }
