@@ -49,7 +49,7 @@ colored() {
         fi
         if [ "$status" -ne 2 ] || ! grep -q \
             -e "could not be told apart for sure" -e "cannot be told apart" -e "has no colors" \
-            -e "has colors" -e "no pages of these colors are there" \
+            -e "has colors" -e "beyond the last one" -e "no pages of these colors are there" \
             -e "when the machine is idle" -e "when the machine is less busy" "$dir/err"; then
             echo "smoke: exit status $status instead of one of $wanted: $*" >&2
             cat "$dir/out" "$dir/err" >&2

@@ -37,6 +37,21 @@ fn every_line_is_answered_with_its_id() {
     assert_eq!((status, err.as_str()), (0, ""));
 }
 
+/// Two of the tests take both.
+#[test]
+fn who_does_not_take_blocking_or_jitter_says_so() {
+    let line = r#"{"id":7,"m":2,"tasks":[{"wcet":1,"period":9,"jitter":1,"blocking":1}]}"#;
+    let (status, out, _) = check(&["--batch", "-", "--tests", "PD2,GFB,RTA"], line);
+    assert_eq!(
+        (status, out.as_str()),
+        (
+            0,
+            "{\"schema_version\":1,\"id\":7,\"verdicts\":{\"PD2\":null,\"GFB\":true,\"RTA\":true},\
+             \"reasons\":{\"PD2\":\"does not take release jitter\"}}\n"
+        )
+    );
+}
+
 /// Accepted by the tests as published, for releases in whole microseconds. It misses a deadline
 /// where the second task is released at 0.5 us.
 const BETWEEN: &str = concat!(

@@ -33,15 +33,18 @@ pub struct Verdicts<'a> {
     /// By the name of each test: the guarantee is shown, or not; `None`: the test does not apply.
     #[serde(serialize_with = "as_map")]
     pub verdicts: Vec<(&'static str, Option<bool>)>,
+    /// Of a set with blocking or release jitter: why a test does not apply, by its name.
+    #[serde(serialize_with = "as_map", skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<(&'static str, String)>,
 }
 
-fn as_map<S: serde::Serializer>(
-    verdicts: &[(&'static str, Option<bool>)],
+fn as_map<T: Serialize, S: serde::Serializer>(
+    by_name: &[(&'static str, T)],
     to: S,
 ) -> std::result::Result<S::Ok, S::Error> {
-    let mut map = to.serialize_map(Some(verdicts.len()))?;
-    for (name, verdict) in verdicts {
-        map.serialize_entry(name, verdict)?;
+    let mut map = to.serialize_map(Some(by_name.len()))?;
+    for (name, said) in by_name {
+        map.serialize_entry(name, said)?;
     }
     map.end()
 }
@@ -94,6 +97,8 @@ impl Judge {
         if let Some(grid) = self.grid {
             stays_on_grid(&batch.set, grid)?;
         }
+        let has_extras = !batch.set.extras().is_empty();
+        let mut reasons = Vec::new();
         let verdicts = self.tests.iter().map(|test| {
             let decision = match self.grid {
                 Some(grid) if test.on_grid.is_some() => {
@@ -101,13 +106,18 @@ impl Judge {
                 }
                 _ => test.decide_set(&batch.set, batch.m),
             };
+            if let (true, Err(why)) = (has_extras, &decision) {
+                reasons.push((test.name, why.to_string()));
+            }
             (test.name, decision.ok())
         });
+        let verdicts = verdicts.collect();
         Ok(Verdicts {
             schema_version: SCHEMA_VERSION,
             id: &batch.id,
             grid: self.grid,
-            verdicts: verdicts.collect(),
+            verdicts,
+            reasons,
         })
     }
 }

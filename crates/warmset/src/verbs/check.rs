@@ -87,15 +87,17 @@ struct BatchArgs {
 const BATCH_HELP: &str = "\
 Batch mode: each line of the file is a task set with all times in integer microseconds,
     {\"id\": 7, \"m\": 4, \"tasks\": [{\"wcet\": 4000, \"period\": 33000, \"deadline\": 33000}]}
-and each is answered in order by a line such as
-    {\"schema_version\":1,\"id\":7,\"verdicts\":{\"GFB\":true,\"BAK\":false}}
+and each is answered in order by a line, here cut in two, such as
+    {\"schema_version\":1,\"id\":7,
+     \"verdicts\":{\"GFB\":true,\"BAK\":false}}
 `true`: the test shows that the guarantee holds; `false`: it does not show it, which refutes the set only where \
 the test is exact (docs/tests.md). A test that does not apply to the set answers null. A bad line ends the run with status 2 and its number; the answers \
 of the lines before it are already printed. With -o the file appears only if every line was answered.
 
 A yes holds for jobs that are released at any time. With --grid it holds for releases at multiples of \
 that time, and every time of the sets must be one: BCLI, RTA and GEDF_ANY then accept more. The answers say so:
-    {\"schema_version\":1,\"id\":7,\"grid_ns\":1000,\"verdicts\":{\"RTA\":true}}
+    {\"schema_version\":1,\"id\":7,
+     \"grid_ns\":1000,\"verdicts\":{\"RTA\":true}}
 
     warmset check --batch sets.jsonl --tests GFB,BAK,BCL
     warmset check --batch sets.jsonl --tests BCLI,RTA --grid 1us";

@@ -120,8 +120,9 @@ Distributions, cut off at 0 and 1 (gaps: at 0 and 1000), or at what stands behin
 const BATCH: &str = "\
 Batch mode: each line of the file is a task set with all times in integer microseconds,
     {\"id\": 7, \"m\": 4, \"tasks\": [{\"wcet\": 4000, \"period\": 33000, \"deadline\": 33000}]}
-and each is answered in order by a line such as
-    {\"schema_version\":1,\"id\":7,\"response_ns\":[[4000000,4000000]],\"misses\":0,\"preemptions\":0,\"migrations\":0}
+and each is answered in order by a line, here cut in two, such as
+    {\"schema_version\":1,\"id\":7,\"response_ns\":[[4000000,4000000]],
+     \"misses\":0,\"preemptions\":0,\"migrations\":0}
 with the response time of every job from its arrival in nanoseconds, null for one unfinished at the horizon. A line's \"horizon_us\" wins over --for; \
 for p-edf, p-rm and p-fp its \"assign\" fixes the processor of every task. A set that cannot be partitioned answers null.
 
