@@ -366,7 +366,10 @@ fn blocking_and_jitter_count_or_are_refused() {
     assert_eq!(status, 0);
     assert_eq!(
         out.trim(),
-        r#"{"schema_version":1,"id":1,"verdicts":{"GFB":true,"RTA":true,"PEDF-WFD":true,"PD2":null}}"#
+        concat!(
+            r#"{"schema_version":1,"id":1,"verdicts":{"GFB":true,"RTA":true,"PEDF-WFD":true,"PD2":null},"#,
+            r#""reasons":{"PD2":"does not take release jitter"}}"#
+        )
     );
 }
 
