@@ -145,23 +145,36 @@ mod tests {
 
     #[test]
     fn two_threads_lose_nothing() {
-        // Beside busy programs either end may wait for a whole slice for the other.
-        const COUNT: u64 = 20_000;
+        const COUNT: u64 = 100_000;
+        // Whoever yields beside a busy program waits for a whole slice of it: not before it has
+        // waited for the other end for longer than that takes while both run.
+        fn wait(tries: &mut u32) {
+            *tries += 1;
+            match tries.is_multiple_of(2_000) {
+                true => std::thread::yield_now(),
+                false => std::hint::spin_loop(),
+            }
+        }
         let (mut inlet, mut outlet) = queue(7);
         let mut next = 0;
         std::thread::scope(|scope| {
             scope.spawn(move || {
+                let mut tries = 0;
                 for number in 0..COUNT {
                     while !inlet.push(event(number)) {
-                        std::thread::yield_now();
+                        wait(&mut tries);
                     }
                 }
             });
+            let mut tries = 0;
             while next < COUNT {
-                outlet.take(5, |e| {
+                let taken = outlet.take(5, |e| {
                     assert_eq!(e, event(next));
                     next += 1;
                 });
+                if taken == 0 {
+                    wait(&mut tries);
+                }
             }
         });
     }
