@@ -119,6 +119,12 @@ fn prepared(cargo: &str) -> tempfile::TempDir {
     dir
 }
 
+/// What is told at the end, from what could not run on.
+fn end_of(text: &str) -> Vec<&str> {
+    let is_before = |line: &&str| !line.starts_with("== could not run");
+    text.lines().skip_while(is_before).collect()
+}
+
 #[test]
 fn after_a_failure_all_the_rest_runs_and_the_end_tells_everything() {
     let dir = prepared("case $* in fmt*) exit 1 ;; *no-fail-fast) cat log; exit 101 ;; esac");
@@ -130,12 +136,8 @@ fn after_a_failure_all_the_rest_runs_and_the_end_tells_everything() {
     let verbs: Vec<&str> = calls.lines().filter_map(|c| c.split(' ').next()).collect();
     assert_eq!(verbs, ["fmt", "clippy", "test", "test"]);
     assert!(text.contains("smoke: passed"), "{text}");
-    let end: Vec<&str> = text
-        .lines()
-        .skip_while(|l| !l.starts_with("== could not run"))
-        .collect();
     assert_eq!(
-        end,
+        end_of(&text),
         [
             "== could not run here: 4",
             "  model (src/lib.rs): tests::waits: needs a day",
@@ -164,12 +166,8 @@ fn what_a_part_could_not_run_is_listed_and_counted() {
     }
     let (output, text) = run(dir.path(), "all.sh", "logs");
     assert_eq!(output.status.code(), Some(0), "{text}");
-    let end: Vec<&str> = text
-        .lines()
-        .skip_while(|l| !l.starts_with("== could not run"))
-        .collect();
     assert_eq!(
-        end,
+        end_of(&text),
         [
             "== could not run here: 4",
             "  smoke: no reason: a test",
