@@ -21,7 +21,8 @@ use sets::{Case, QUANTUM};
 use std::collections::BTreeMap;
 
 const HARD: &str = "p-edf,c-edf:size=2,g-edf,p-rm,p-fp:dm,p-fp,g-fp:dm,g-fp,edf-wm,nps-f,nps-f:delta=2,c-nps-f:size=2,pd2";
-const SOFT: &str = "p-edf,c-edf:size=2,g-edf,g-fifo,p-rm,p-fp:dm,p-fp,g-fp:dm,g-fp,edf-fm,edf-wm,nps-f,c-nps-f:size=2,pd2,ca-edf";
+const SOFT: &str = "p-edf,c-edf:size=2,g-edf,g-fifo,p-rm,p-fp:dm,p-fp,g-fp:dm,g-fp,edf-fm,edf-wm,\
+                    nps-f,c-nps-f:size=2,pd2,ca-edf";
 
 /// The verdict of one policy; `None`: the machine has no clusters for it.
 fn ask(case: &Case, set: &TaskSet, policy: &Spec, guarantee: Guarantee) -> Option<PolicyVerdict> {
