@@ -41,10 +41,26 @@ commit=$(git rev-parse --short HEAD 2>/dev/null) && commit=" of $commit"
 if [ -n "$(git status --porcelain 2>/dev/null)" ]; then commit="$commit and changes"; fi
 
 busy=
-# Ends the busy programs, by their numbers.
+# Starts a busy program for each processor, and waits until they run.
+keep_busy() {
+    running="$here/busy"
+    : >"$running"
+    for _ in $(seq "$(nproc)"); do
+        sh -c 'echo $$ >>"$0"; while :; do :; done' "$running" &
+        busy="$busy $!"
+    done
+    tries=600
+    until [ "$(wc -l <"$running")" -eq "$(nproc)" ]; do
+        tries=$((tries - 1))
+        [ "$tries" -gt 0 ] || { echo "rounds: no busy programs start: see $running" >&2; exit 2; }
+        sleep 0.1
+    done
+}
+# Ends the busy programs, by their numbers. One that is about to begin still has the traps of this
+# shell, and would lose any other signal.
 calm() {
     for pid in $busy; do
-        kill "$pid" 2>/dev/null
+        kill -KILL "$pid" 2>/dev/null
         wait "$pid" 2>/dev/null
     done
     busy=
@@ -74,10 +90,7 @@ while [ "$round" -le "$rounds" ]; do
     beside="alone"
     if [ $((round % 2)) -eq 0 ]; then
         beside="beside busy programs"
-        for _ in $(seq "$(nproc)"); do
-            sh -c 'while :; do :; done' &
-            busy="$busy $!"
-        done
+        keep_busy
     fi
     # shellcheck disable=SC2086
     "$cargo" test --locked $tests --no-fail-fast >"$here/unit.log" 2>&1
