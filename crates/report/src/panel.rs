@@ -22,6 +22,7 @@ mod strokes;
 use strokes::{CURVE, SAMPLE, at, line, mark, stroke, text};
 
 mod frame;
+mod note;
 use frame::Frame;
 
 /// One thing in a panel, in the units of its axes. Drawn in order.

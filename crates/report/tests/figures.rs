@@ -508,6 +508,65 @@ fn no_text_of_a_chart_lies_upon_another() {
     }
 }
 
+/// The lines of a figure from point to point, each as two ends in pixels.
+fn strokes(figure: &Figure) -> Vec<[f64; 4]> {
+    let mut found = Vec::new();
+    for shape in &figure.shapes {
+        let Shape::Line { points, width, .. } = shape else {
+            continue;
+        };
+        // Curves alone are as thick.
+        if *width != 18 {
+            continue;
+        }
+        found.extend(points.windows(2).map(|w| {
+            let [(a, b), (c, d)] = [w[0], w[1]];
+            [a, b, c, d].map(|tenths| f64::from(tenths) / 10.0)
+        }));
+    }
+    found
+}
+
+/// In a study of three points, G-EDF falls steeply past P-EDF, which is level: the note finds room
+/// wherever they cross.
+#[test]
+fn a_note_keeps_clear_of_all_curves() {
+    for at in 1..20 {
+        let at = f64::from(at) * 1e5;
+        let curve = |policy: &str, points: [(f64, f64); 3]| Curve {
+            policy: policy.to_owned(),
+            points: points.to_vec(),
+            band: Vec::new(),
+        };
+        for end in [0.5, 0.3, 0.05] {
+            let curves = [
+                curve("P-EDF", [(0.0, 0.55), (1e6, 0.54), (2e6, end)]),
+                curve("G-EDF", [(0.0, 1.0), (at, 0.55), (2e6, end)]),
+            ];
+            let crossing = schedulability::crossing(&curves[1], &curves[0]);
+            let id = format!("at {at}, end {end}");
+            let figure = schedulability::weighted(&id, "W", &curves, crossing.as_ref(), "");
+            let figure = figure.unwrap();
+            let strokes = strokes(&figure);
+            assert!(strokes.len() >= 4, "the curves are found");
+            let is_note = |text: &str| text.contains("falls below") || text.contains("'s W(0) at");
+            let notes = boxes(&figure).into_iter().filter(|b| is_note(b.0));
+            let mut count = 0;
+            for (text, [left, right, top, bottom]) in notes {
+                count += 1;
+                for [a, b, c, d] in &strokes {
+                    let inside = (0..=1000).map(f64::from).find(|k| {
+                        let (x, y) = (a + (c - a) * k / 1e3, b + (d - b) * k / 1e3);
+                        left < x && x < right && top < y && y < bottom
+                    });
+                    assert_eq!(inside, None, "{id}: a curve goes through `{text}`");
+                }
+            }
+            assert!(count >= 2, "{id}: there is a note");
+        }
+    }
+}
+
 /// Sizes have powers of two for ticks on either kind of axis.
 #[test]
 fn sizes_by_their_logarithm_have_ticks_at_powers_of_two() {

@@ -1,19 +1,16 @@
 //! The frame of a panel: where values stand in the picture, and the layers between its axes.
 
-use super::strokes::{CURVE, floor_mark, line, mark, stroke, text};
+use super::strokes::{CURVE, floor_mark, line, mark, text};
 use super::{Area, DrawError, Layer, Panel};
-use crate::sheet::{Paint, Shape, Sheet, tenths, text_width, wrapped};
+use crate::sheet::{Paint, Shape, Sheet, tenths, text_width};
 use crate::style::{Ink, Look, SMALL};
 use model::Result;
-use plotters::element::{Circle, Polygon};
+use plotters::element::Polygon;
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
 /// Opacity of a band: two of them that overlap still show what lies below.
 const BAND: f64 = 0.16;
-
-/// From line to line of a note.
-const SPACING: f64 = SMALL + 3.0;
 
 /// In how many layers the dots of a cloud are drawn.
 const CLOUD_LAYERS: usize = 6;
@@ -30,14 +27,6 @@ pub(super) struct Frame<'a> {
     pub(super) top: i32,
     pub(super) bottom: i32,
     pub(super) panel: &'a Panel,
-}
-
-/// The words of a note, and from where to where they stand.
-struct Words {
-    lines: Vec<String>,
-    start: i32,
-    end: i32,
-    is_left: bool,
 }
 
 impl Frame<'_> {
@@ -177,7 +166,7 @@ impl Frame<'_> {
         sheet.dash("5 4");
         line(root, vec![(self.left, y), (self.right, y)], ink, 1.0)?;
         sheet.dash("");
-        // A note on the line stands above it, too: then the label goes below.
+        // A note on the line may stand above it, too: then the label goes below.
         let start = self.right - tenths(4.0 + text_width(label, SMALL));
         if start < self.left {
             // The legend and a note name it, too.
@@ -185,7 +174,8 @@ impl Frame<'_> {
         }
         let is_taken = |layer: &Layer| match layer {
             Layer::Note { at, lines } if self.y(at.1) == y => {
-                self.words(*at, lines).end + tenths(4.0) > start
+                let note = self.words(*at, lines);
+                note.is_above() && note.end() + tenths(4.0) > start
             }
             _ => false,
         };
@@ -200,36 +190,6 @@ impl Frame<'_> {
         Ok(())
     }
 
-    /// Where the words of a note on a point stand: to the right of it, to the left if they are too
-    /// long for that, and over it, within the panel, if there is no room for them there either.
-    fn words(&self, (x, y): (f64, f64), lines: &[String]) -> Words {
-        let room = f64::from(self.right - self.left) / tenths(1.0) as f64 - 4.0;
-        let lines: Vec<String> = lines
-            .iter()
-            .flat_map(|line| wrapped(line, SMALL, room))
-            .collect();
-        let longest = lines
-            .iter()
-            .map(|l| text_width(l, SMALL))
-            .fold(0.0, f64::max);
-        let x = self.x(x, 0.0);
-        let (after, before) = (x + tenths(19.0), x - tenths(19.0));
-        let below = 28.0 + SPACING * (lines.len() as f64 - 1.0);
-        let is_left = after + tenths(longest + 3.0) >= self.right
-            && before - tenths(longest) > self.left
-            && self.y(y) + tenths(below) < self.bottom;
-        let start = match is_left {
-            true => before - tenths(longest),
-            false => after.min(self.right - tenths(longest + 3.0)),
-        };
-        Words {
-            lines,
-            start,
-            end: start + tenths(longest),
-            is_left,
-        }
-    }
-
     /// A word beside a point, as high as it.
     fn label(&self, (x, y): (f64, f64), label: &str) -> Result<(), DrawError> {
         let place = (self.x(x, 0.0) + tenths(9.0), self.y(y));
@@ -237,32 +197,6 @@ impl Frame<'_> {
         self.sheet.halo(true);
         self.root.draw_text(label, &style, place)?;
         self.sheet.halo(false);
-        Ok(())
-    }
-
-    /// A ring, and the text above to the right of it, where a falling curve leaves room; below to
-    /// the left if it is too long for that and fits there.
-    pub(super) fn note(&self, (x, y): (f64, f64), lines: &[String]) -> Result<(), DrawError> {
-        let (root, sheet) = (self.root, self.sheet);
-        let words = self.words((x, y), lines);
-        let (x, y) = (self.x(x, 0.0), self.y(y));
-        let (side, sign, edge) = match words.is_left {
-            false => (HPos::Left, 1.0, words.start),
-            true => (HPos::Right, -1.0, words.end),
-        };
-        root.draw(&Circle::new((x, y), tenths(6.0), stroke(Ink::Black, 1.4)))?;
-        let by = |d: f64| (x + tenths(d * sign), y - tenths(d * sign));
-        line(root, vec![by(4.2), by(16.0)], Ink::Black, 1.0)?;
-        sheet.halo(true);
-        for (index, note) in words.lines.iter().enumerate() {
-            let down = match words.is_left {
-                false => index as f64 - (words.lines.len() as f64 - 1.0),
-                true => index as f64,
-            };
-            let place = (edge, y - tenths(20.0 * sign) + tenths(down * SPACING));
-            root.draw_text(note, &text(SMALL, Ink::Black, side, VPos::Center), place)?;
-        }
-        sheet.halo(false);
         Ok(())
     }
 }
