@@ -61,6 +61,12 @@ fn target(page: &Path, link: &str) -> (PathBuf, Option<String>) {
     (plain(&file), heading)
 }
 
+/// The files that a page links to.
+fn linked(page: &Path) -> impl Iterator<Item = PathBuf> {
+    let files = links(page);
+    files.into_iter().map(|link| target(page, &link).0)
+}
+
 /// The name by which GitHub finds a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim_start_matches('#').trim().chars();
@@ -174,13 +180,20 @@ fn links_lead_to_files_and_headings_that_are_there() {
 }
 
 #[test]
+fn every_picture_is_shown_on_a_page() {
+    let shown: BTreeSet<PathBuf> = pages().iter().flat_map(|p| linked(p)).collect();
+    let pictures = std::fs::read_dir(plain(&root()).join("docs/img")).unwrap();
+    let pictures: Vec<PathBuf> = pictures.map(|entry| entry.unwrap().path()).collect();
+    assert!(pictures.len() > 5, "{pictures:?}");
+    let idle: Vec<&PathBuf> = pictures.iter().filter(|p| !shown.contains(*p)).collect();
+    assert!(idle.is_empty(), "no page shows {idle:?}");
+}
+
+#[test]
 fn the_readme_names_every_page_of_the_documentation() {
     let pages = pages();
     let readme = &pages[0];
-    let named: BTreeSet<PathBuf> = links(readme)
-        .iter()
-        .map(|link| target(readme, link).0)
-        .collect();
+    let named: BTreeSet<PathBuf> = linked(readme).collect();
     let missing: Vec<&PathBuf> = pages[1..]
         .iter()
         .filter(|page| !named.contains(*page))

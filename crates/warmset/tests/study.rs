@@ -111,6 +111,24 @@ fn fig_5_of_000_comes_out() {
 }
 
 #[test]
+fn the_picture_of_the_readme_is_the_one_that_is_drawn() {
+    let dir = tempfile::tempdir().expect("a directory");
+    study("run ospert10-fig5 -o")
+        .arg(dir.path())
+        .assert()
+        .success();
+    let kept = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/img/ospert10-fig5.svg"
+    );
+    let drawn = dir.path().join("weighted.svg");
+    assert!(
+        std::fs::read(kept).expect("a picture") == std::fs::read(drawn).expect("a picture"),
+        "look at it, and draw it again: warmset study run ospert10-fig5 -o fig5"
+    );
+}
+
+#[test]
 fn a_study_of_ones_own_runs_from_a_file() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("mine.toml");
