@@ -49,12 +49,16 @@ pub struct Row {
     pub paper_rate: f64,
     /// Real time of a product, in nanoseconds: median over the runs. Not a number where the filter
     /// left it no time.
+    #[serde(serialize_with = "crate::whole::one")]
     pub partitioned_ns: f64,
     /// The same, unpartitioned.
+    #[serde(serialize_with = "crate::whole::one")]
     pub unpartitioned_ns: f64,
     /// An activation of the filter: partitioned, in nanoseconds, median.
+    #[serde(serialize_with = "crate::whole::one")]
     pub filter_partitioned_ns: f64,
     /// The same, unpartitioned.
+    #[serde(serialize_with = "crate::whole::one")]
     pub filter_unpartitioned_ns: f64,
 }
 
@@ -96,6 +100,7 @@ pub struct Seen {
     /// Its memory.
     pub filter_wss: Bytes,
     /// A product alone, in nanoseconds.
+    #[serde(serialize_with = "crate::whole::one")]
     pub product_ns: f64,
     /// How many runs.
     pub runs: usize,

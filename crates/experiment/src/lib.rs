@@ -19,3 +19,4 @@ pub mod scheduled;
 pub mod short;
 pub mod slices;
 pub mod task;
+mod whole;

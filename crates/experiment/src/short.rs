@@ -60,9 +60,11 @@ pub struct Row {
     /// Its memory.
     pub wss: Bytes,
     /// The shortest activation alone: median over the runs, in nanoseconds.
+    #[serde(serialize_with = "crate::whole::one")]
     pub min_ns: f64,
     /// The shortest activation alone with its memory in all colors that are free: what it takes
     /// where it has the whole cache, in nanoseconds.
+    #[serde(serialize_with = "crate::whole::one")]
     pub whole_ns: f64,
     /// c_max / c_min of each scenario, in the order of [`SCENARIOS`]: medians over the runs; not a
     /// number where none counts.
@@ -93,8 +95,10 @@ pub struct Seen {
     pub rest: Colors,
     /// How much of the cache the colors of its data are.
     pub partition: Bytes,
-    /// How many runs, and activations of a scenario in each.
-    pub runs: (usize, usize),
+    /// How many runs.
+    pub runs: usize,
+    /// Activations of a scenario in each.
+    pub activations: usize,
     /// How long a flood lasts.
     #[serde(
         rename = "flood_lasts_ns",

@@ -76,6 +76,7 @@ pub struct Row {
     pub typical: [f64; SCENARIOS.len()],
     /// What a single interruption costs in the median, in nanoseconds: the time above that alone,
     /// for each slice.
+    #[serde(serialize_with = "crate::whole::each")]
     pub an_interruption_ns: [f64; SCENARIOS.len()],
 }
 
@@ -104,6 +105,7 @@ pub struct Laid {
     /// How much of the cache these are.
     pub partition: Bytes,
     /// What a product takes alone, in nanoseconds.
+    #[serde(serialize_with = "crate::whole::one")]
     pub product_ns: f64,
     /// The rows, by time slice.
     pub rows: Vec<Row>,

@@ -283,7 +283,7 @@ fn segments(connection: &mut Connection, plan: &Plan) -> usize {
                 .colors
                 .iter()
                 .filter_map(|c| summary.pages.get(c.index()));
-            let least = free.map(|pages| pages.0).min().unwrap_or(0) as usize / TILE_PAGES;
+            let least = free.map(|pages| pages.free).min().unwrap_or(0) as usize / TILE_PAGES;
             most.min(least * plan.colors.len() / 2)
         }
         // Only the operator is told.

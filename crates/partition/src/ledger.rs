@@ -33,7 +33,7 @@ const MOST_VIOLATIONS: usize = 256;
 /// The most names of super colors.
 const MOST_NAMES: usize = 1024;
 
-pub use said::{Client, Grant, Peer, Rights, Spoiled, Summary, Violation};
+pub use said::{Client, Grant, Pages, Peer, Rights, Spoiled, Summary, Violation};
 
 /// What a tile that is not free counts against.
 #[derive(Clone, PartialEq, Eq, Debug)]

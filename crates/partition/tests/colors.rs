@@ -242,7 +242,7 @@ fn a_tile_whose_frames_were_moved_is_noticed_and_struck_off() -> Outcome {
     let Answer::List { summary } = client.ask(&Request::List {}).unwrap() else {
         panic!()
     };
-    let pages: u64 = summary.pages.iter().map(|p| p.0).sum();
+    let pages: u64 = summary.pages.iter().map(|p| p.free).sum();
     assert_eq!(pages, ((number - all.struck.len()) * TILE_PAGES) as u64);
     assert!(
         summary.pages.len() == usize::from(of) && all.struck.len() * 10 < number.max(30),

@@ -248,7 +248,7 @@ fn three_hostile_users_and_an_ordinary_one() -> Outcome {
     let summary = server.summary();
     let all = 64 * TILE_PAGES as u64;
     let whole =
-        |color: usize| server.summary().pages[color].0 + server.summary().struck[color] == all;
+        |color: usize| server.summary().pages[color].free + server.summary().struck[color] == all;
     let settled = (0..200).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
         (0..4).all(whole)

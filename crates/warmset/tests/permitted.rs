@@ -310,7 +310,13 @@ fn a_memory_server_that_served_ends_well_and_one_that_did_not_says_so() -> Outco
             let said = std::fs::read_to_string(dir.path().join("said")).unwrap();
             said.lines().any(|line| line.starts_with("serving"))
         };
-        let ended = interrupted(dir.path(), &serve("16MiB"), signal, |_| serves());
+        let ended = interrupted(dir.path(), &serve("16MiB"), signal, |_| {
+            let serves = serves();
+            if serves {
+                lists(dir.path());
+            }
+            serves
+        });
         if !serves() {
             assert_eq!(ended.status, Some(2), "{}", ended.said);
             return Err(NotRun::because(format!(
@@ -326,6 +332,19 @@ fn a_memory_server_that_served_ends_well_and_one_that_did_not_says_so() -> Outco
         );
     }
     Ok(())
+}
+
+/// A server that serves says what it has.
+fn lists(dir: &Path) {
+    let args = ["color", "list", "--socket", "s", "--format", "json"];
+    let out = warmset(dir, &args);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    let list: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    schemas::hold("color-list", &list);
+    let pages = list["pages"].as_array().unwrap();
+    let free: u64 = pages.iter().map(|p| p["free"].as_u64().unwrap()).sum();
+    assert!(free > 0, "{list}");
 }
 
 fn ends_with_a_sentence(ended: &Interrupted) {

@@ -468,7 +468,7 @@ mod tests {
     fn free(client: &mut Connection) -> u64 {
         match client.ask(&Request::List {}).unwrap() {
             partition::protocol::Answer::List { summary } => {
-                summary.pages.iter().map(|p| p.0).sum()
+                summary.pages.iter().map(|p| p.free).sum()
             }
             other => panic!("{other:?}"),
         }

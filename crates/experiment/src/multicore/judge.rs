@@ -38,6 +38,7 @@ pub struct Row {
     /// Percentage of the tasks that missed a deadline at least once.
     pub missed_percent: [f64; SCENARIOS],
     /// Total time of a set, in seconds: mean over sets and repetitions.
+    #[serde(rename = "total_ns", serialize_with = "crate::whole::each_of_seconds")]
     pub total_s: [f64; SCENARIOS],
     /// Runs that were given up before all jobs were done.
     pub given_up: [usize; SCENARIOS],

@@ -5,6 +5,7 @@ use crate::colors::{Color, Colors};
 use crate::holder::{Access, Holder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::iter::Sum;
 
 /// What was granted to one holder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -58,6 +59,34 @@ pub struct Violation {
     pub count: u64,
 }
 
+/// How many pages of a color there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Pages {
+    /// That can be had.
+    pub free: u64,
+    /// That clients hold.
+    pub held: u64,
+    /// That were given back and are still mapped by somebody.
+    pub returning: u64,
+}
+
+impl Pages {
+    /// All together.
+    pub const fn all(self) -> u64 {
+        self.free + self.held + self.returning
+    }
+}
+
+impl Sum for Pages {
+    fn sum<I: Iterator<Item = Pages>>(pages: I) -> Pages {
+        pages.fold(Pages::default(), |sum, p| Pages {
+            free: sum.free + p.free,
+            held: sum.held + p.held,
+            returning: sum.returning + p.returning,
+        })
+    }
+}
+
 /// What the books say, for the operator.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Summary {
@@ -70,8 +99,8 @@ pub struct Summary {
     pub names: BTreeMap<String, Colors>,
     /// Who is connected.
     pub clients: Vec<Client>,
-    /// Pages of each color: free, held, returning.
-    pub pages: Vec<(u64, u64, u64)>,
+    /// The pages of each color.
+    pub pages: Vec<Pages>,
     /// Pages of each color that were struck off since the server began: they had moved.
     #[serde(default)]
     pub struck: Vec<u64>,

@@ -17,6 +17,40 @@ const PEER: Peer = Peer {
     began: 70,
 };
 
+/// A full list and an empty one.
+#[test]
+fn what_the_books_tell_is_as_its_schema_says() {
+    let mut books = ledger();
+    let hold = |books: &Ledger| {
+        let text = model::document::pretty(&books.summary()).unwrap();
+        let document = serde_json::from_str(&text).unwrap();
+        testing::schemas::hold("color-list", &document);
+        document
+    };
+    let empty: serde_json::Value = hold(&books);
+    assert_eq!(empty["pages"][7]["free"], 10 * TILE_PAGES as u64);
+    for (holder, own, quota, access) in [
+        (Holder::Uid(1000), "0-1", Some(64), Access::Full),
+        (Holder::Group("video".to_owned()), "2", None, Access::Full),
+        (Holder::Uid(1000), "2", None, Access::ReadOnly),
+    ] {
+        books.grant(holder, &colors(own), quota, access).unwrap();
+    }
+    books.name("video".to_owned(), Some(colors("0-2"))).unwrap();
+    let client = books.connect(PEER);
+    let tiles = books.take(client, Color(0), 32, Access::Full).unwrap();
+    books.give_back(client, &tiles).unwrap();
+    books.strike(tiles[0], Blame::Certain);
+    books.take(client, Color(1), 16, Access::Full).unwrap();
+    books.wrote(client, Color(2));
+    let full = hold(&books);
+    for key in ["grants", "clients", "spoiled", "violations"] {
+        assert!(!full[key].as_array().unwrap().is_empty(), "{key}: {full}");
+    }
+    assert_eq!(full["pages"][1]["held"], 16);
+    assert_eq!(full["violations"][0]["owner"], "group:video");
+}
+
 #[test]
 fn a_color_is_granted_to_one_holder_only() {
     let mut books = ledger();
@@ -165,7 +199,12 @@ fn more_than_there_is_is_refused_with_what_is_free() {
     );
     let summary = books.summary();
     assert_eq!(summary.struck.iter().sum::<u64>(), 16);
-    assert_eq!((summary.pages[0], summary.struck[0]), ((0, 112, 32), 16));
+    let pages = Pages {
+        free: 0,
+        held: 112,
+        returning: 32,
+    };
+    assert_eq!((summary.pages[0], summary.struck[0]), (pages, 16));
 }
 
 /// 001 §5.3.
@@ -299,11 +338,11 @@ fn a_tile_that_was_moved_has_another_color_or_is_struck_off() {
     let client = books.connect(PEER);
     let held = books.take(client, Color(0), 16, Access::Full).unwrap();
     books.recolor(0, Color(1));
-    assert_eq!(books.summary().pages[0].0, 8 * TILE_PAGES as u64);
-    assert_eq!(books.summary().pages[1].0, 11 * TILE_PAGES as u64);
+    assert_eq!(books.summary().pages[0].free, 8 * TILE_PAGES as u64);
+    assert_eq!(books.summary().pages[1].free, 11 * TILE_PAGES as u64);
     books.strike(0, Blame::None);
     books.strike(held[0], Blame::None);
-    assert_eq!(books.summary().pages[1].0, 10 * TILE_PAGES as u64);
+    assert_eq!(books.summary().pages[1].free, 10 * TILE_PAGES as u64);
     assert_eq!(
         books.holder_of(held[0]),
         Some(PEER),
@@ -442,9 +481,9 @@ proptest! {
             held.dedup();
             prop_assert_eq!(held.len(), number, "a tile is held twice");
             let pages = books.summary().pages;
-            let all: u64 = pages.iter().map(|(f, h, r)| f + h + r).sum();
+            let all: u64 = pages.iter().map(|p| p.all()).sum();
             prop_assert_eq!(all, 80 * TILE_PAGES as u64, "a tile is lost");
-            prop_assert_eq!(pages.iter().map(|p| p.1).sum::<u64>(), (number * TILE_PAGES) as u64);
+            prop_assert_eq!(pages.iter().map(|p| p.held).sum::<u64>(), (number * TILE_PAGES) as u64);
         }
     }
 }

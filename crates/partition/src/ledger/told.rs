@@ -1,13 +1,16 @@
 //! What the books tell: to the operator, and to who gets less than was asked for.
 
-use super::{Access, Client, ClientId, Ledger, Spoiled, State, Summary, TileId};
+use super::{Access, Client, ClientId, Ledger, Pages, Spoiled, State, Summary, TileId};
 use crate::colors::Color;
 use crate::tile::TILE_PAGES;
 
 impl Ledger {
     /// Where the pages of a color are that are not free.
     pub(super) fn elsewhere(&self, color: Color) -> String {
-        let (_, held, returning) = self.pages().get(color.index()).copied().unwrap_or_default();
+        let of_all = self.pages();
+        let Pages {
+            held, returning, ..
+        } = of_all.get(color.index()).copied().unwrap_or_default();
         let struck = self.struck.get(color.index()).copied().unwrap_or(0) * TILE_PAGES as u64;
         let mut text = String::new();
         for (pages, state) in [
@@ -22,15 +25,15 @@ impl Ledger {
         text
     }
 
-    /// Pages of each color: free, held, returning.
-    fn pages(&self) -> Vec<(u64, u64, u64)> {
-        let mut pages = vec![(0, 0, 0); usize::from(self.colors)];
+    /// The pages of each color.
+    fn pages(&self) -> Vec<Pages> {
+        let mut pages = vec![Pages::default(); usize::from(self.colors)];
         for (color, state) in self.tiles.values() {
             let row = &mut pages[color.index()];
             match state {
-                State::Free => row.0 += TILE_PAGES as u64,
-                State::Held(..) => row.1 += TILE_PAGES as u64,
-                State::Returning(_) => row.2 += TILE_PAGES as u64,
+                State::Free => row.free += TILE_PAGES as u64,
+                State::Held(..) => row.held += TILE_PAGES as u64,
+                State::Returning(_) => row.returning += TILE_PAGES as u64,
             }
         }
         pages

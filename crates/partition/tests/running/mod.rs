@@ -3,7 +3,7 @@
 
 use partition::Color;
 use partition::client::Connection;
-use partition::ledger::{Access, Holder, Summary};
+use partition::ledger::{Access, Holder, Pages, Summary};
 use partition::listen::Socket;
 use partition::protocol::{Answer, Request};
 use partition::server::Server;
@@ -93,10 +93,8 @@ impl Running {
     }
     /// Pages that are free, held, returning.
     pub fn pages(&self) -> (u64, u64, u64) {
-        self.summary()
-            .pages
-            .iter()
-            .fold((0, 0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1, sum.2 + p.2))
+        let pages: Pages = self.summary().pages.into_iter().sum();
+        (pages.free, pages.held, pages.returning)
     }
     /// Waits until all of these pages are free or struck off; gives how many were struck off: few,
     /// for the system takes or refers to a frame now and then while it is given up.

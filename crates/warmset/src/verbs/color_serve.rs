@@ -6,7 +6,7 @@ use crate::options::Printed;
 use app::color::serve::{self, Options};
 use model::{Bytes, Duration, Result};
 use partition::Selection;
-use partition::ledger::{Access, Client, Holder, Summary};
+use partition::ledger::{Access, Client, Holder, Pages, Summary};
 use partition::protocol::Request;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -252,18 +252,15 @@ fn write_client(text: &mut String, client: &Client) {
 fn list_text(summary: &Summary) -> String {
     // Writing into a string cannot fail.
     let mut text = String::new();
-    let sum = summary
-        .pages
-        .iter()
-        .fold((0, 0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1, sum.2 + p.2));
+    let sum: Pages = summary.pages.iter().copied().sum();
     let struck: u64 = summary.struck.iter().sum();
     let _ = writeln!(
         text,
         "{} colors; pages: {} free, {} held, {} returning{}",
         summary.colors,
-        sum.0,
-        sum.1,
-        sum.2,
+        sum.free,
+        sum.held,
+        sum.returning,
         match struck {
             0 => String::new(),
             n => format!(", {n} struck off (their frames had changed)"),

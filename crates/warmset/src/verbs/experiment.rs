@@ -41,16 +41,21 @@ enum Which {
     Isolation(Short),
     /// A digital filter of 4 to 8192 coefficients beside a flooder of the cache (001 §5.2, §5.3,
     /// Fig. 4)
+    #[command(after_help = "Example: warmset color experiment filter -o results")]
     Filter(Short),
     /// A discrete cosine transform likewise (001 §5.3, Fig. 5)
+    #[command(after_help = "Example: warmset color experiment cosine -o results")]
     Cosine(Short),
     /// A fast Fourier transform likewise (001 §5.3, Fig. 5)
+    #[command(after_help = "Example: warmset color experiment fourier -o results")]
     Fourier(Short),
     /// A product of matrices in time slices of 25 to 1000 us, with a flood after each (001 §5.4,
     /// Fig. 7)
+    #[command(after_help = "Example: warmset color experiment matrix -o results")]
     Matrix(Single),
     /// The product of matrices, interrupted by the filter 2000 to 20000 times a second (001 §5.5,
     /// Fig. 8)
+    #[command(after_help = "Example: warmset color experiment combined -o results")]
     Combined(Single),
     /// Periodic tasks in colors under G-EDF and P-EDF (004 §IV, Figs. 10 to 12)
     Multicore(MulticoreArgs),
@@ -205,7 +210,7 @@ fn give(shown: &Shown, printed: Printed) -> Result<Answer> {
     }
     shown.complete()?;
     Ok(match shown.holds {
-        true => Answer::Yes,
-        false => Answer::No,
+        Some(false) => Answer::No,
+        Some(true) | None => Answer::Yes,
     })
 }

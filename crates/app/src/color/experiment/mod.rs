@@ -88,6 +88,9 @@ pub struct Shown {
     /// What its files are called.
     #[serde(rename = "experiment")]
     pub name: &'static str,
+    /// The answer of [`Which::Isolation`]; `None`: the others ask nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holds: Option<bool>,
     /// Where the figures come from.
     pub provenance: Provenance,
     /// The figures.
@@ -102,9 +105,6 @@ pub struct Shown {
     /// Every measurement.
     #[serde(skip)]
     pub csv: String,
-    /// The answer of [`Which::Isolation`]; of the others: yes.
-    #[serde(skip)]
-    pub holds: bool,
     /// Why there is not all of it: the user stopped it.
     #[serde(skip)]
     pub stopped: Option<Error>,
@@ -223,7 +223,7 @@ fn matrix(seen: &slices::Seen) -> Result<Shown> {
         provenance: Provenance::default(),
         stopped: None,
         csv: long::matrix_csv(seen),
-        holds: true,
+        holds: None,
     })
 }
 
@@ -236,7 +236,7 @@ fn combined(seen: &combined::Seen) -> Result<Shown> {
         provenance: Provenance::default(),
         stopped: None,
         csv: long::combined_csv(seen),
-        holds: true,
+        holds: None,
     })
 }
 
@@ -287,7 +287,7 @@ fn short_task(
 ) -> Result<Shown> {
     let sizes = sizes_for(task, partition(colors, prepared))?;
     let seen = tasks::run(prepared, &plan(options, task, &sizes, colors), watch)?;
-    shown(&seen, name, show::short_text(&seen), true)
+    shown(&seen, name, show::short_text(&seen), None)
 }
 
 /// The question whether a partition isolates.
@@ -304,10 +304,15 @@ fn isolation(
     let plan = plan(options, Task::Filter, &sizes[..1], colors);
     let seen = tasks::run(prepared, &plan, watch)?;
     let text = show::isolation_text(&seen);
-    shown(&seen, "isolation", text, show::isolates(&seen))
+    shown(&seen, "isolation", text, Some(show::isolates(&seen)))
 }
 
-fn shown(seen: &tasks::Seen, name: &'static str, text: String, holds: bool) -> Result<Shown> {
+fn shown(
+    seen: &tasks::Seen,
+    name: &'static str,
+    text: String,
+    holds: Option<bool>,
+) -> Result<Shown> {
     Ok(Shown {
         name,
         text,
@@ -345,4 +350,128 @@ fn write(dir: &Path, shown: &Shown) -> Result<()> {
         files::write(&file("svg"), figure.to_svg())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::experiment::slices::{Laid, MATRICES};
+    use model::Duration;
+    use partition::Colors;
+    use serde_json::Value;
+
+    /// The document, which is as its schema says.
+    pub fn held(shown: &Shown) -> Value {
+        let text = document::pretty(shown).unwrap();
+        let document = serde_json::from_str(&text).unwrap();
+        testing::schemas::hold("color-experiment", &document);
+        document
+    }
+
+    fn short_seen(task: Task) -> tasks::Seen {
+        let row = |size, wss, unpartitioned| tasks::Row {
+            size,
+            wss: Bytes::from_kib(wss),
+            min_ns: 70_123.6,
+            whole_ns: f64::NAN,
+            unpredictability: [1.0, unpartitioned, 1.1, 1.1, 1.2, 1.0, 1.1, f64::NAN],
+            typical: [1.0; 8],
+            interrupted: 1,
+            disturbed: 2,
+            held: 3,
+            emptied: 4,
+            counted: 5,
+        };
+        tasks::Seen {
+            task,
+            data: Colors::first(4),
+            rest: Colors::first(1),
+            partition: Bytes::from_kib(128),
+            runs: 10,
+            activations: 20,
+            flood_lasts: Duration::from_micros(900),
+            flood_large: Bytes::from_mib(2),
+            witnessed: true,
+            rows: vec![row(4096, 32, 1.3), row(8192, 64, 1.7)],
+            samples: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn documents_of_short_tasks_are_as_their_schema_says() {
+        for (task, name) in [
+            (Task::Filter, "filter"),
+            (Task::Cosine, "cosine"),
+            (Task::Fourier, "fourier"),
+        ] {
+            let seen = short_seen(task);
+            let shown = shown(&seen, name, show::short_text(&seen), None).unwrap();
+            let document = held(&shown);
+            assert_eq!(document["experiment"], name);
+            assert_eq!(document["seen"]["rows"][0]["min_ns"], 70_124);
+            assert_eq!(document["seen"]["rows"][0]["whole_ns"], Value::Null);
+            assert_eq!(document.get("holds"), None);
+        }
+    }
+
+    #[test]
+    fn the_document_of_isolation_has_its_answer() {
+        let seen = short_seen(Task::Filter);
+        let holds = show::isolates(&seen);
+        let shown = shown(&seen, "isolation", String::new(), Some(holds)).unwrap();
+        assert_eq!(held(&shown)["holds"], true);
+    }
+
+    #[test]
+    fn documents_of_products_are_as_their_schema_says() {
+        let laid = Laid {
+            matrices: [const { Colors::new() }; MATRICES],
+            partition: Bytes::from_kib(96),
+            product_ns: 72_000.4,
+            rows: vec![slices::Row {
+                slice: Duration::from_micros(25),
+                unpredictability: [1.0, 1.7, 1.2, f64::NAN],
+                typical: [1.0, 1.6, 1.1, 1.1],
+                an_interruption_ns: [-0.7, 9_000.2, 2_000.0, 2_100.0],
+            }],
+            samples: Vec::new(),
+        };
+        let seen = slices::Seen {
+            rest: Colors::first(1),
+            products: 152,
+            runs: 10,
+            again: 3,
+            witnessed: true,
+            layouts: vec![laid],
+        };
+        let document = held(&matrix(&seen).unwrap());
+        let row = &document["seen"]["layouts"][0]["rows"][0];
+        assert_eq!(row["slice_ns"], 25_000);
+        assert_eq!(row["an_interruption_ns"][0], -1);
+
+        let row = combined::Row {
+            rate: 5e3,
+            paper_rate: 50.5,
+            partitioned_ns: 72_000.6,
+            unpartitioned_ns: f64::NAN,
+            filter_partitioned_ns: 6_000.0,
+            filter_unpartitioned_ns: 8_000.0,
+        };
+        let seen = combined::Seen {
+            data: Colors::first(3),
+            rest: Colors::new(),
+            filter: Colors::new(),
+            coefficients: 24_576,
+            filter_wss: Bytes::from_kib(192),
+            product_ns: 70_000.0,
+            runs: 1,
+            rows: vec![row],
+            higher: vec![row],
+            samples: Vec::new(),
+        };
+        let document = held(&combined(&seen).unwrap());
+        let row = &document["seen"]["rows"][0];
+        assert_eq!(row["partitioned_ns"], 72_001);
+        assert_eq!(row["unpartitioned_ns"], Value::Null);
+    }
 }

@@ -180,7 +180,7 @@ fn shown(kept: &Kept, provenance: Provenance, stopped: Option<Error>) -> Result<
         text: show::text(&kept.head, &rows),
         figure: show::picture(&kept.head, &rows)?,
         csv: show::csv(&kept.groups),
-        holds: true,
+        holds: None,
         stopped,
     })
 }
@@ -454,6 +454,22 @@ mod tests {
         files::write(&dir.path().join("multicore.jsonl"), before + "\n").unwrap();
         let e = Kept::open(Some(dir.path()), head()).err().unwrap();
         assert!(e.to_string().contains("other options"), "{e}");
+    }
+
+    #[test]
+    fn its_document_is_as_its_schema_says() {
+        let mut kept = Kept::open(None, head()).unwrap();
+        kept.keep(group_of(Scheduler::GEdf, SIZES[2])).unwrap();
+        kept.keep(group_of(Scheduler::PEdf, SIZES[2])).unwrap();
+        let shown = shown(&kept, Provenance::default(), None).unwrap();
+        let document = super::super::tests::held(&shown);
+        let row = &document["seen"]["rows"][0];
+        assert_eq!(
+            (&row["policy"], &row["wss"]),
+            (&"g-edf".into(), &"128KiB".into())
+        );
+        assert_eq!(row["total_ns"][0], 2_000_000_000_u64);
+        assert!(document.get("holds").is_none());
     }
 
     #[test]

@@ -53,8 +53,8 @@ pub fn short_text(seen: &Seen) -> String {
         seen.data,
         seen.partition,
         seen.rest,
-        seen.runs.0,
-        seen.runs.1,
+        seen.runs,
+        seen.activations,
         seen.flood_lasts.rounded(),
         seen.flood_large,
     );
