@@ -130,7 +130,8 @@ pub struct Charged {
     /// With --profile: the delays of an idle machine, or of a machine under load
     #[arg(long, value_parser = loads(), default_value = "load", requires = "profile")]
     load: Load,
-    /// With --profile: which number of a delay [default: maximum; with --soft average]
+    /// With --profile: which number of a delay [default: maximum; where a soft guarantee is asked
+    /// for, average]
     #[arg(long, value_parser = statistics(), requires = "profile", alias = "charge")]
     statistic: Option<Statistic>,
 }

@@ -6,7 +6,7 @@ use app::planned::PlanFile;
 use app::scheduling::{Policies, Scheduling};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::{Duration, Enforcement, Result};
-use policy::catalog::Tests;
+use policy::catalog::{Info, Tests};
 use std::path::PathBuf;
 
 /// The options that both have.
@@ -89,6 +89,16 @@ pub fn policies() -> String {
     policies
 }
 
+/// What may stand behind a key, as the summary of the parameters has it.
+fn example(info: &Info, key: &str) -> &'static str {
+    let text = info.parameters;
+    let after = text
+        .find(&format!("{key}="))
+        .map(|at| &text[at + key.len() + 1..]);
+    let value = after.and_then(|rest| rest.split(['`', ',', ' ']).next());
+    value.unwrap_or("VALUE")
+}
+
 /// The policies that are judged, with those of their parameters that tests know, for `--help`.
 pub fn judged() -> String {
     let mut judged = String::from("Policies that are judged, with parameters after a colon:\n");
@@ -100,7 +110,8 @@ pub fn judged() -> String {
         };
         let keys = info.keys.iter().filter(|key| !info.unjudged.contains(key));
         let words = info.words.iter().map(|word| word.replace('#', "2"));
-        let parameters: Vec<String> = words.chain(keys.map(|key| format!("{key}=2"))).collect();
+        let keys = keys.map(|key| format!("{key}={}", example(info, key)));
+        let parameters: Vec<String> = words.chain(keys).collect();
         let parameters = match parameters.is_empty() {
             true => String::new(),
             false => format!(" (:{})", parameters.join(", :")),
@@ -111,4 +122,24 @@ pub fn judged() -> String {
         ));
     }
     judged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_in_the_help_of_check_can_be_written_so() {
+        let mut asked = 0;
+        for line in judged().lines().filter(|line| line.contains("(:")) {
+            let name = line.split_whitespace().next().unwrap();
+            let (_, parameters) = line.split_once("(:").unwrap();
+            for parameter in parameters.trim_end_matches(')').split(", :") {
+                let policy = format!("{name}:{parameter}");
+                assert!(policy.parse::<policy::Spec>().is_ok(), "{policy}");
+                asked += 1;
+            }
+        }
+        assert!(asked > 8, "{asked}");
+    }
 }

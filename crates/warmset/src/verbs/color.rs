@@ -6,7 +6,10 @@ use model::Result;
 
 /// Options of `warmset color`.
 #[derive(clap::Args, Debug)]
-#[command(arg_required_else_help = true)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Example: warmset color selftest --picture colors.svg"
+)]
 pub struct Args {
     #[command(subcommand)]
     what: What,

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// Options of `warmset measure`.
 #[derive(ClapArgs, Debug)]
+#[command(after_help = "Example: warmset measure cpmd -o out --quick")]
 pub struct Args {
     #[command(subcommand)]
     what: What,

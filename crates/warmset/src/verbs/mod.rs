@@ -58,7 +58,8 @@ use std::io::Write as _;
     name = "warmset",
     version,
     max_term_width = 110,
-    arg_required_else_help = true
+    arg_required_else_help = true,
+    after_help = "Example: warmset tour"
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -150,5 +151,30 @@ pub fn run(verb: Verb) -> Result<Answer> {
         Verb::Schema(args) => schema::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Manual(args) => manual::run(args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    /// The README says so.
+    #[test]
+    fn every_command_answers_help_with_an_example() {
+        fn without(command: &mut clap::Command, path: &str, found: &mut Vec<String>) -> usize {
+            let help = command.render_long_help().to_string();
+            if !help.contains("Example") && !help.contains(&format!("    {path} ")) {
+                found.push(path.to_owned());
+            }
+            let below = command.get_subcommands_mut();
+            let below = below.filter(|c| c.get_name() != "help");
+            let asked = below.map(|c| without(c, &format!("{path} {}", c.get_name()), found));
+            1 + asked.sum::<usize>()
+        }
+        let mut found = Vec::new();
+        let asked = without(&mut Cli::command(), "warmset", &mut found);
+        assert!(asked > 60, "{asked}");
+        assert!(found.is_empty(), "without an example: {found:?}");
     }
 }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 /// Options of `warmset plan`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Example: warmset plan export tasks.toml plan.json --to chrt")]
 pub struct Args {
     #[command(subcommand)]
     what: What,

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 
 /// Options of `warmset profile`.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Example: warmset profile show xeon-l7455")]
 pub struct Args {
     #[command(subcommand)]
     what: What,

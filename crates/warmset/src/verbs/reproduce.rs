@@ -49,6 +49,7 @@ enum Action {
 }
 
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Example: warmset reproduce list --paper 002 --state in-part")]
 struct ListArgs {
     /// Only what is in this state
     #[arg(long, value_name = "STATE", value_parser = PossibleValuesParser::new(State::WORDS))]

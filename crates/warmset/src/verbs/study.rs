@@ -70,6 +70,7 @@ const PROFILE: &str = "What the scheduler costs: a built-in profile or a file, w
                        tasks; D stands for its cache delays [default: what the study says]";
 
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Example: warmset study list --format json")]
 struct ListArgs {
     #[command(flatten)]
     printed: Printed,

@@ -13,7 +13,10 @@ use std::path::PathBuf;
 
 /// Options of `warmset trace`.
 #[derive(clap::Args, Debug)]
-#[command(arg_required_else_help = true)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Example: warmset trace check run.wtrace"
+)]
 pub struct Args {
     #[command(subcommand)]
     what: What,
