@@ -483,7 +483,8 @@ proptest! {
             let pages = books.summary().pages;
             let all: u64 = pages.iter().map(|p| p.all()).sum();
             prop_assert_eq!(all, 80 * TILE_PAGES as u64, "a tile is lost");
-            prop_assert_eq!(pages.iter().map(|p| p.held).sum::<u64>(), (number * TILE_PAGES) as u64);
+            let held: u64 = pages.iter().map(|p| p.held).sum();
+            prop_assert_eq!(held, (number * TILE_PAGES) as u64);
         }
     }
 }

@@ -336,11 +336,27 @@ pub fn combined_csv(seen: &combined::Seen) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use combined::{Row, Seen};
     use model::Bytes;
     use partition::Colors;
+
+    /// A run of the combined experiment with these rows.
+    pub fn combined_seen(rows: Vec<Row>, higher: Vec<Row>) -> Seen {
+        Seen {
+            data: Colors::first(3),
+            rest: Colors::new(),
+            filter: Colors::new(),
+            coefficients: 24_576,
+            filter_wss: Bytes::from_kib(192),
+            product_ns: 70_000.0,
+            runs: 1,
+            rows,
+            higher,
+            samples: Vec::new(),
+        }
+    }
 
     #[test]
     fn the_axis_has_no_rates_at_which_nothing_was_done() {
@@ -352,18 +368,10 @@ mod tests {
             filter_partitioned_ns: 6_000.0,
             filter_unpartitioned_ns: 8_000.0,
         };
-        let seen = Seen {
-            data: Colors::first(3),
-            rest: Colors::new(),
-            filter: Colors::new(),
-            coefficients: 24_576,
-            filter_wss: Bytes::from_kib(192),
-            product_ns: 70_000.0,
-            runs: 1,
-            rows: vec![row(2e3, 70e3), row(5e3, 71e3)],
-            higher: vec![row(50e3, 100e3), row(100e3, 200e3), row(700e3, f64::NAN)],
-            samples: Vec::new(),
-        };
+        let seen = combined_seen(
+            vec![row(2e3, 70e3), row(5e3, 71e3)],
+            vec![row(50e3, 100e3), row(100e3, 200e3), row(700e3, f64::NAN)],
+        );
         let svg = combined_figure(&seen).unwrap().unwrap().to_svg();
         assert!(svg.contains(">100<") && !svg.contains(">700<"), "{svg}");
     }

@@ -457,18 +457,7 @@ mod tests {
             filter_partitioned_ns: 6_000.0,
             filter_unpartitioned_ns: 8_000.0,
         };
-        let seen = combined::Seen {
-            data: Colors::first(3),
-            rest: Colors::new(),
-            filter: Colors::new(),
-            coefficients: 24_576,
-            filter_wss: Bytes::from_kib(192),
-            product_ns: 70_000.0,
-            runs: 1,
-            rows: vec![row],
-            higher: vec![row],
-            samples: Vec::new(),
-        };
+        let seen = long::tests::combined_seen(vec![row], vec![row]);
         let document = held(&combined(&seen).unwrap());
         let row = &document["seen"]["rows"][0];
         assert_eq!(row["partitioned_ns"], 72_001);
