@@ -228,6 +228,12 @@ impl Server {
             .collect()
     }
 
+    /// How many connections are attended to. That of a client who has died is counted until what he
+    /// had asked for is done and what he held was taken in.
+    pub fn connections(&self) -> usize {
+        self.core.connections.count()
+    }
+
     /// Looks once whether what is known is still true, and mends what is not. `next`: the tile that
     /// is asked by time next.
     ///
@@ -307,7 +313,7 @@ impl Server {
         core.relay.stopped.store(true, Ordering::Relaxed);
         core.connections.close_all();
         let told = Instant::now();
-        while !core.connections.is_empty() && told.elapsed() < GOODBYE {
+        while core.connections.count() > 0 && told.elapsed() < GOODBYE {
             std::thread::sleep(TICK / 5);
         }
         core.relay.pass_on(watch);

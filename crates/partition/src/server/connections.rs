@@ -168,8 +168,8 @@ impl Connections {
         self.known().open.remove(&open.number);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.known().open.is_empty()
+    pub(super) fn count(&self) -> usize {
+        self.known().open.len()
     }
 
     /// Ends all connections.

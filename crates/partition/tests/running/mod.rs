@@ -96,9 +96,19 @@ impl Running {
         let pages: Pages = self.summary().pages.into_iter().sum();
         (pages.free, pages.held, pages.returning)
     }
-    /// Waits until all of these pages are free or struck off; gives how many were struck off: few,
-    /// for the system takes or refers to a frame now and then while it is given up.
+    /// Waits until nobody is connected and all of these pages are free or struck off; gives how many
+    /// were struck off: few, for the system takes or refers to a frame now and then while it is
+    /// given up.
     pub fn wait_for_all(&self, pages: u64) -> u64 {
+        // Connections are taken in turn: when this one is answered, all before it are counted.
+        self.summary();
+        // Free pages alone tell nothing: what a client asked for before he was killed may be handed
+        // out, and come back, long after.
+        let quiet = (0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            self.server.connections() == 0
+        });
+        assert!(quiet, "{} are connected", self.server.connections());
         let settled = (0..500).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(20));
             let struck = self.summary().struck.iter().sum();
