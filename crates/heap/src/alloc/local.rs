@@ -201,6 +201,7 @@ unsafe fn unlist(local: *mut Local, span: *mut Span) {
 }
 
 /// Takes in full spans of which other threads freed blocks.
+// SAFETY: callers give their own thread's part.
 unsafe fn take_returned(local: *mut Local) {
     // SAFETY: the caller's; the list is under the lock.
     unsafe {
@@ -214,6 +215,7 @@ unsafe fn take_returned(local: *mut Local) {
     }
 }
 
+// SAFETY: callers give their own thread's part, and returned spans that nobody else has.
 unsafe fn settle_returned(local: *mut Local, mut span: *mut Span) {
     // SAFETY: the caller's.
     unsafe {
@@ -226,6 +228,7 @@ unsafe fn settle_returned(local: *mut Local, mut span: *mut Span) {
 }
 
 /// A span that is on no list comes onto that of its class, or is free when all its blocks are.
+// SAFETY: callers give their own thread's part, and a span of nobody else that is on no list.
 unsafe fn settle(local: *mut Local, span: *mut Span) {
     // SAFETY: the caller's.
     unsafe {
@@ -240,6 +243,7 @@ unsafe fn settle(local: *mut Local, span: *mut Span) {
 }
 
 /// A span of which all blocks are free is a free slot again.
+// SAFETY: callers give a span of theirs that is on no list, and all of whose blocks are free.
 unsafe fn end(span: *mut Span) {
     // SAFETY: the caller's.
     unsafe {
@@ -250,6 +254,7 @@ unsafe fn end(span: *mut Span) {
 }
 
 /// Takes up the spans of an orphan; says whether there was one.
+// SAFETY: callers give their own thread's part.
 unsafe fn take_up(local: *mut Local) -> bool {
     // SAFETY: the caller's; orphans are under the lock, and this one nobody else's afterwards.
     unsafe {
@@ -317,6 +322,7 @@ pub unsafe fn give(span: *mut Span, block: *mut Block) {
 
 /// The owner gave a block of a span that is not the current one.
 #[inline(never)]
+// SAFETY: callers give their own thread's part, and a span of it that is not the current one.
 unsafe fn given(local: *mut Local, span: *mut Span) {
     // SAFETY: the caller's.
     unsafe {
@@ -338,6 +344,7 @@ unsafe fn given(local: *mut Local, span: *mut Span) {
 
 #[cold]
 #[inline(never)]
+// SAFETY: callers give a block of this span that nobody uses any more.
 unsafe fn give_to_owner(span: *mut Span, block: *mut Block) {
     // SAFETY: the caller's; a full span stays until it was returned, any other is not touched after
     // the exchange.

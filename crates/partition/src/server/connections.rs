@@ -183,7 +183,12 @@ impl Connections {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Server;
     use super::*;
+    use crate::colors::{Color, Colors};
+    use crate::ledger::{Access, Holder, Pages};
+    use crate::tile::{TILE_PAGES, Tile};
+    use model::Bytes;
 
     fn stream() -> Arc<UnixStream> {
         Arc::new(UnixStream::pair().unwrap().0)
@@ -262,5 +267,45 @@ mod tests {
         let (own, other) = (fill(&connections, 1, 2), fill(&connections, 2, 1));
         assert!(Arc::ptr_eq(&own[0].turn, &own[1].turn));
         assert!(!Arc::ptr_eq(&own[0].turn, &other[0].turn));
+    }
+
+    #[test]
+    fn who_died_is_counted_until_what_he_had_asked_for_has_come_back() {
+        let server = Arc::new(Server::new(1, vec![Tile::fresh(Color(0)).unwrap()]));
+        let colors = Colors::first(1);
+        let own = Holder::Uid(rustix::process::geteuid().as_raw());
+        let core = &server.core;
+        let granted = core.books().ledger.grant(own, &colors, None, Access::Full);
+        granted.unwrap();
+        let mut client = server.attach().unwrap();
+        let open = core.connections.known().open.values().next().cloned();
+        let open = open.unwrap();
+        let waits = open.turn.lock().unwrap();
+        let never = u64::MAX;
+        open.heard.store(never, Ordering::Relaxed);
+        let asks = std::thread::spawn(move || client.map(&colors, Bytes::from_kib(64)));
+        while open.heard.load(Ordering::Relaxed) == never {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // The client's end is cut off, as by a kill.
+        core.connections.close_all();
+        assert!(asks.join().unwrap().is_err());
+        let free = || {
+            let pages: Pages = core.books().ledger.summary().pages.into_iter().sum();
+            pages.free
+        };
+        assert_eq!(free(), TILE_PAGES as u64, "nothing was handed out yet");
+        assert_eq!(server.connections(), 1, "but it is still to be done");
+        drop(waits);
+        while server.connections() > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let books = core.books();
+        let summary = books.ledger.summary();
+        let pages: Pages = summary.pages.into_iter().sum();
+        let struck: u64 = summary.struck.iter().sum();
+        assert_eq!(pages.free + struck, TILE_PAGES as u64);
+        assert_eq!(pages.held + pages.returning, 0);
+        assert_eq!(books.tiles.len() * TILE_PAGES, pages.free as usize);
     }
 }

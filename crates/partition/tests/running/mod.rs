@@ -96,9 +96,9 @@ impl Running {
         let pages: Pages = self.summary().pages.into_iter().sum();
         (pages.free, pages.held, pages.returning)
     }
-    /// Waits until nobody is connected and all of these pages are free or struck off; gives how many
-    /// were struck off: few, for the system takes or refers to a frame now and then while it is
-    /// given up.
+    /// Waits until nobody is connected and all of these pages are free or struck off. Gives how
+    /// many were struck off: few, for the system takes or refers to a frame now and then while it
+    /// is given up.
     pub fn wait_for_all(&self, pages: u64) -> u64 {
         // Connections are taken in turn: when this one is answered, all before it are counted.
         self.summary();
